@@ -9,7 +9,7 @@ double part_of(Duration part, Duration whole) {
   return whole == Duration{0} ? 0 : static_cast<double>(part.count()) / static_cast<double>(whole.count());
 }
 
-/// Finds the reasons in what the comparison holds.
+/// Derives the reasons from the comparison.
 class ReasonFinder {
 public:
   explicit ReasonFinder(const Comparison& comparison) : comparison_{comparison} {}
@@ -48,7 +48,7 @@ public:
 private:
   [[nodiscard]] const Contender& at(std::size_t position) const { return comparison_.contenders[position]; }
 
-  /// Of one that is held against another, whose figure is known.
+  /// The figure of a compared contender, which must be known.
   [[nodiscard]] Duration figure_of(const Contender& contender) const {
     return comparison_.figure_of(contender).value();
   }
@@ -73,13 +73,13 @@ private:
     const Contender& other = at(position);
     Contrast contrast{.other = position, .time = figure_of(other) - figure_of(best)};
     contrast.share = part_of(contrast.time, figure_of(best));
-    // What the simpler one costs against the best; of the runner-up it is said.
+    // The costs of the simpler one against the best; for a runner-up they are already in its contrast.
     if (position != comparison_.recommendation->runner_up)
       weigh(other, best, contrast); // NOLINT(readability-suspicious-call-argument)
     return contrast;
   }
 
-  /// What the one costs beside time, and what it saves.
+  /// The costs of `one` other than time, and its savings.
   void weigh(const Contender& one, const Contender& other, Contrast& contrast) const {
     const auto add = [&](Quantity quantity, auto own, auto others) {
       if (own != others) (own > others ? contrast.costs : contrast.savings).push_back(quantity);

@@ -1,4 +1,4 @@
-// Zoom, pan, point, ask and search, by pointer and by keys.
+// Zoom, pan, hover, click and search, by pointer and by keys.
 
 const assert = require('node:assert/strict');
 const {test} = require('node:test');
@@ -18,7 +18,7 @@ const selectedIn = (page) => page.evaluate(() => {
 });
 const detailsIn = async (page) => (await page.locator('.details').innerText()).replace(/\n+/g, '\n');
 const timeAt = (page, x) => page.evaluate((at) => window.ppsim.chart.timeAt(at), x);
-/** How many pixels of the chart have the colour of the theme by that name, or that colour. */
+/** The number of pixels of the chart with the theme colour of that name, or with that colour. */
 const pixelsOf = (page, name) => page.evaluate((wanted) => {
   const {chart, canvas} = window.ppsim;
   const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d');

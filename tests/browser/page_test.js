@@ -1,4 +1,4 @@
-// That a page opens, keeps what it was given as text, keeps the view in its address, prints, and can be used by all.
+// A page opens, keeps its text, stores the view in its address, prints, and is accessible.
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
@@ -283,7 +283,7 @@ test(
       const pdf = await page.pdf({printBackground: true});
       assert.equal(pdf.toString('latin1', 0, 4), '%PDF');
       assert.match(pdf.toString('latin1'), /\/Subtype \/Image/);
-      await page.evaluate(() => window.ppsim.close());  // nothing is drawn anew for a printer
+      await page.evaluate(() => window.ppsim.close()); // nothing is redrawn for a printer
       await page.emulateMedia({media: 'print'});
       await page.setViewportSize({width: 700, height: 900});
       assert.ok(await page.locator('.viewport canvas').isVisible());

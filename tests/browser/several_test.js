@@ -1,4 +1,4 @@
-// Pages of several runs: schedules compared, a prediction held against a run.
+// Pages of several runs: compared schedules, a prediction compared with a run.
 
 const assert = require('node:assert/strict');
 const path = require('node:path');

@@ -39,7 +39,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// An order file, how it is made, and what is known about it.
+/// An order file, how to make it, and its known figures.
 struct StoredOrder {
   std::string file;
   std::string schedule;
@@ -76,7 +76,7 @@ StoredOrder interleaved(std::size_t v, std::size_t m, std::size_t g, Duration un
           std::move(peaks)};
 }
 
-/// An order without options whose stages all hold equally much.
+/// An order without options whose stages all hold the same number of activations.
 StoredOrder level(std::string schedule, std::size_t v, std::size_t m, Duration unit, Duration skew, std::size_t peak) {
   std::string file = schedule + "-p4-v" + std::to_string(v) + "-m" + std::to_string(m);
   return {std::move(file), std::move(schedule), {4, m, v}, {}, {}, unit, skew, {peak, peak, peak, peak}};
@@ -127,7 +127,7 @@ Scenario per_chunk(const Shape& shape, Duration forward, Duration input_grad, Du
   return scenario;
 }
 
-/// `ppsim --stages 4 --mb 8 --vpp 2`, with a little of everything that reports show.
+/// `ppsim --stages 4 --mb 8 --vpp 2`, with an example of everything that reports show.
 Outcome four_by_eight() {
   const Shape shape{.stages = 4, .microbatches = 8, .vpp = 2};
   Scenario scenario = uniform_scenario(shape, 1ms, 2ms, 20us);
@@ -235,7 +235,7 @@ TEST_CASE("The plot of a variation") {
   check_golden("vary-comm-4x8.txt", viz::variation_text(variation, {.width = 100, .colour = false}));
 }
 
-/// A step of 1F1B that took longer than predicted here and there, and on stage 1 for one forward much longer.
+/// A step of 1F1B with some longer tasks than predicted, and one much longer forward on stage 1.
 TEST_CASE("A run file, and the run compared with its prediction") {
   const Shape shape{.stages = 4, .microbatches = 4, .vpp = 1};
   Scenario scenario = uniform_scenario(shape, 1ms, 2ms, 100us);
@@ -266,7 +266,7 @@ TEST_CASE("A run file, and the run compared with its prediction") {
   check_golden("validation-4x4.svg", viz::svg_validation(graph, timeline, measured, validation));
 }
 
-/// Three replicas with a heavy last stage, a slow link, transfers, a little of everything else, and one slow worker.
+/// Three replicas with a heavy last stage, a slow link, transfers, some of everything else, and one slow worker.
 TEST_CASE("Why the steps of a measured run are long") {
   std::vector<MeasuredRun> replicas;
   for (std::size_t at = 0; at < 3; ++at) {

@@ -1,5 +1,5 @@
-// Real 1F1B training runs, where their operation traces are at hand: what costs of their first quarter predict of the
-// rest, and what is special about them.
+// Real 1F1B training runs, if their operation traces are available: predictions from their first quarter, and their
+// peculiarities.
 
 #include "ppsim/base/percentile.hpp"
 #include "ppsim/measured/cost_model.hpp"
@@ -54,7 +54,7 @@ double ratio(Duration a, Duration b) {
   return static_cast<double>(a.count()) / static_cast<double>(b.count());
 }
 
-/// Forwards and backwards of a stage beside others: by so much they take longer.
+/// Checks by how much forwards and backwards of a stage take longer than elsewhere.
 void check_ratios(const Suspect& suspect, double forward, double backward) {
   REQUIRE(suspect.passes.size() == 2);
   CHECK(suspect.passes[0].ratio() == Approx(forward).margin(0.01));
@@ -102,11 +102,11 @@ TEST_CASE("Means and percentiles of production steps are predicted from the firs
     const traces::Imported imported = read(name);
     const VariableWork found = predict_variable_work(imported.runs, 0.5, 2).value();
     CHECK(found.first == first);
-    CHECK_FALSE(found.apart); // too few steps to say so
+    CHECK_FALSE(found.apart); // too few steps to decide
     CHECK(std::abs(found.mean.error()) <= mean);
     CHECK(found.mean_error <= 0.005);
     for (const ComparedTime& figure : {found.p50, found.p95, found.p99}) CHECK(std::abs(figure.error()) <= percentiles);
-    for (const double share : {0.25, 1.0 / 3, 2.0 / 3}) { // and of other splits
+    for (const double share : {0.25, 1.0 / 3, 2.0 / 3}) { // also with other splits
       const VariableWork other = predict_variable_work(imported.runs, share, 2).value();
       for (const ComparedTime& figure : {other.mean, other.p50, other.p95, other.p99})
         CHECK(std::abs(figure.error()) <= 0.016);
@@ -164,7 +164,8 @@ TEST_CASE(
   CHECK(told.suspects[0].replica == 0);
   CHECK(index(told.suspects[0].stage) == 0);
   CHECK(told.suspects[0].ratio() == Approx(2.36).margin(0.01));
-  CHECK(ratio(told.suspects[0].before, told.suspects[0].after) == Approx(2.07).margin(0.01)); // its replica's steps
+  CHECK(ratio(told.suspects[0].before, told.suspects[0].after) ==
+        Approx(2.07).margin(0.01)); // the steps of its replica
   check_ratios(told.suspects[0], 2.51, 2.27);
 
   const Explanation alone = explain(std::span{imported.runs}.first(1));

@@ -1,4 +1,4 @@
-// The search for the best split against all splits there are.
+// The search for the best split compared with all splits.
 
 #include "ppsim/engine/simulate.hpp"
 #include "ppsim/study/balance.hpp"
@@ -17,7 +17,7 @@ namespace ppsim::test::balance_property {
 
 namespace {
 
-/// A model and a schedule for it: what a layer costs, what the ends cost besides, and what they need.
+/// A model and a schedule for it: the costs of a layer, extra costs of the ends, and their memory.
 struct Model {
   Schedule schedule;
   Duration layer_forward{0};
@@ -75,7 +75,8 @@ Schedule draw_schedule(std::size_t most_stages) {
   }
 }
 
-/// Calls visit with every way to put `layers` on the chunks from `chunk` on, at least one on each but the ends.
+/// Calls visit with every distribution of `layers` over the chunks from `chunk` on, at least one on each except the
+/// ends.
 template <class Visit>
 void for_each_split(Layout& layout, std::size_t chunk, std::size_t layers, const Visit& visit) {
   const bool end = chunk == 0 || chunk + 1 == layout.size();

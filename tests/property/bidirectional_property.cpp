@@ -1,4 +1,4 @@
-// What holds for Chimera, Hanayo and PipeDream at every shape that they take and at any costs.
+// Properties of Chimera, Hanayo and PipeDream for every supported shape and any costs.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/engine/simulate.hpp"
@@ -42,8 +42,7 @@ RunReport simulated(const Generator& generator, const ScheduleRequest& request, 
   return run_report(graph, simulate(graph));
 }
 
-/// Simulates every shape in reach and counts them; lower() throws where a task is missing, is there twice, or waits for
-/// itself.
+/// Simulates every shape in range and counts them; lower() throws if a task is missing, repeated, or waits for itself.
 template <class Check>
 std::size_t for_every_shape(std::string_view name, Check check) {
   const Generator& generator = find_generator(name);
@@ -160,7 +159,7 @@ TEST_CASE("PipeDream's steady state has no bubble if positions are balanced") {
       }
       return simulated(pipedream, request, scenario).makespan;
     };
-    constexpr std::size_t round = 60; // every number of replicas divides it
+    constexpr std::size_t round = 60; // divisible by every number of replicas
     RC_ASSERT(end(3 * round) - end(2 * round) == Duration{std::int64_t{round} * (forward + input_grad)});
   });
 }

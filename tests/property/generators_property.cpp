@@ -1,4 +1,4 @@
-// What each schedule promises, for every shape and all costs that the promise covers.
+// The guarantee of each schedule, for every shape and all costs that it covers.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/study/run_report.hpp"
@@ -21,7 +21,7 @@ namespace ppsim::test::generators_property {
 
 namespace {
 
-/// The order, or nothing where the schedule refuses the shape.
+/// The order, or none if the schedule refuses the shape.
 std::optional<Schedule> try_generate(const Generator& generator, const Shape& shape) {
   try {
     return make_schedule(generator, {.shape = shape});

@@ -1,4 +1,4 @@
-// Where the time of every stage goes, for every order, every cost and every network.
+// The labels of every stage's time, for every order, cost and network.
 
 #include "property/drawn_inputs.hpp"
 #include "property/naive_model.hpp"

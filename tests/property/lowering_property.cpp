@@ -1,5 +1,5 @@
-// Whatever order is lowered, however: operations fit it, those that must not hang do not, and a search among them never
-// makes it worse.
+// For every order and lowering: operations fit the order, those that must not hang do not, and a placement search never
+// makes them worse.
 
 #include "ppsim/engine/hang.hpp"
 #include "ppsim/engine/simulate.hpp"
@@ -33,7 +33,7 @@ Communicators draw_communicators() {
   return all_communicators[draw(0, all_communicators.size() - 1)];
 }
 
-/// Megatron-LM refuses batches where two stages hold several chunks each.
+/// Megatron-LM refuses batches if two stages hold several chunks each.
 std::vector<Overlap> overlaps_of(const Shape& shape) {
   std::vector<Overlap> overlaps{Overlap::steady, Overlap::all};
   if (shape.stages != 2 || shape.vpp == 1) overlaps.push_back(Overlap::none);
@@ -48,7 +48,7 @@ const Lowering& draw_lowering() {
   return *lowerings()[draw(0, lowerings().size() - 1)];
 }
 
-/// Without what a CSV cannot say, that tasks wait for their stage's operations; and without groups, if so asked.
+/// Removes what a CSV cannot express: waits for the stage's operations, and optionally groups.
 CommOrder without_holds(const CommOrder& order, bool keeps_groups = true) {
   std::vector<CommOp> ops{order.ops().begin(), order.ops().end()};
   for (CommOp& op : ops) {
@@ -170,9 +170,9 @@ TEST_CASE("The output of place has the step time that it reported") {
     scenario.network.model = TransferModel::streams;
     scenario.network.slices = 1;
     scenario.network.streams.communicators = communicators;
-    if (one_in(2)) // so much that groups, which carry both directions at once, are hard to better
+    if (one_in(2)) // so much that groups, which use both directions at the same time, are hard to improve
       for (Duration& latency : scenario.network.latency) latency += draw_time(200);
-    scenario.recompute.microbatches_without = 0; // goes by the warm-up of a stage, which no file says
+    scenario.recompute.microbatches_without = 0; // depends on the warm-up of a stage, which files do not contain
     const TaskGraph graph = lower(schedule, scenario);
     const Lowering& lowering = one_in(2) ? draw_lowering() : *find_lowering("megatron");
     const Placement placement = place_operations(graph, lowering.place(graph, draw_overlap(graph)), communicators);

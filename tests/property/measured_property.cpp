@@ -1,5 +1,5 @@
-// Measured timelines, made of simulated ones by every disturbance that real ones have: whatever they are, the account
-// adds up, the critical path ends with the run, and every view can show them.
+// Measured timelines, made of simulated ones with every disturbance of real ones: the accounts add up, the critical
+// path ends with the run, and every view can show them.
 
 #include "ppsim/measured/measured.hpp"
 #include "ppsim/measured/validation.hpp"
@@ -39,7 +39,8 @@ Timeline draw_run(const TaskGraph& graph) {
   for (Span& span : timeline.transfers) {
     if (span == Span{}) continue;
     span = {span.start - begin, span.end - begin};
-    if (noisy) span.end = std::max(SimTime{}, span.end + draw_time(30) - Duration{15}); // clocks that differ, seen late
+    if (noisy)
+      span.end = std::max(SimTime{}, span.end + draw_time(30) - Duration{15}); // different clocks, late polling
   }
   return timeline;
 }

@@ -1,4 +1,4 @@
-// What every stage holds at every moment, for every order, every cost and every size.
+// The memory of every stage at every moment, for every order, cost and size.
 
 #include "property/drawn_inputs.hpp"
 #include "property/naive_model.hpp"
@@ -29,7 +29,7 @@ TEST_CASE("Peaks are the maxima of memory over time, and all memory is freed") {
       const StageReport& report = outcome->report.stages[stage];
       RC_ASSERT(points.back().live == 0U);
       RC_ASSERT(points.back().bytes == points.front().bytes);
-      // Tasks of no length begin and end a life at one moment, which the points do not show.
+      // Tasks of zero length start and free an activation at one moment, which the points do not show.
       RC_ASSERT(report.peak_live_activations >= live);
       RC_ASSERT(report.peak_bytes() >= bytes);
     }
@@ -74,7 +74,7 @@ TEST_CASE(
 TEST_CASE("Earlier freed parts never raise a peak") {
   rc::prop("under any model", [] {
     const Schedule schedule = draw_order();
-    if (schedule.forward_only()) return; // there an output outlives its forward
+    if (schedule.forward_only()) return; // its outputs outlive their forwards
     Scenario scenario = draw_scenario(schedule.shape(), draw_model());
     const auto parts = try_run(schedule, scenario);
     scenario.memory.activation_for_weight = scenario.memory.activation;

@@ -1,4 +1,4 @@
-// A simulated step that is taken apart into events, with clocks of their own, comes back as it was.
+// A simulated step that is split into events, with separate clocks, is restored.
 
 #include "ppsim/engine/simulate.hpp"
 #include "support/recorded.hpp"
@@ -18,7 +18,7 @@ Value between(Value least, Value most) {
   return *rc::gen::inRange<Value>(least, most + 1);
 }
 
-/// A scenario with a schedule for it, every task longer than nothing.
+/// A scenario with a schedule for it, without tasks of zero length.
 TaskGraph drawn_graph(TransferModel transfer = TransferModel::latency) {
   const std::vector<std::string> names =
       transfer == TransferModel::blocking ? std::vector<std::string>{"gpipe", "1f1b"} // the others may deadlock

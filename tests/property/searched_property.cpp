@@ -1,4 +1,4 @@
-// What the searching schedules hold to against other orders of their placement.
+// The guarantees of the searching schedules compared with other orders of their placement.
 
 #include "ppsim/schedule/generators.hpp"
 #include "ppsim/study/proven_bound.hpp"
@@ -27,7 +27,7 @@ std::vector<std::size_t> live_activations(const Outcome& outcome) {
   return most;
 }
 
-/// What a step takes in the long run, and what is searched for.
+/// The step time in the long run, which is the objective of the search.
 Duration step_of(const Outcome& outcome) {
   const bool by_span = outcome.graph.scenario().update.step == OptimizerStep::per_stage;
   return by_span ? span_of(outcome) : outcome.report.makespan;
@@ -91,7 +91,7 @@ TEST_CASE("v-auto with more memory takes no longer") {
     std::size_t stages, microbatches;
     std::int64_t forward, input_grad, weight_grad, transfer;
   };
-  // of the first, the search in room for 6 alone finds a longer order than in room for 5
+  // for the first, the search with memory for 6 alone finds a longer order than with memory for 5
   const std::array<Case, 3> cases{{{3, 20, 18, 4, 11, 0}, {5, 10, 4, 2, 10, 1}, {2, 9, 7, 20, 1, 30}}};
   for (const Case& each : cases) {
     const Shape shape{.stages = each.stages, .microbatches = each.microbatches, .vpp = 2};

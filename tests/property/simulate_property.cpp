@@ -1,4 +1,4 @@
-// When tasks and transfers run: what holds for every order, every cost and every network.
+// The times of tasks and transfers: properties for every order, cost and network.
 
 #include "property/drawn_inputs.hpp"
 #include "property/naive_model.hpp"
@@ -22,7 +22,7 @@ bool tasks_equal(const Timeline& a, const Timeline& b) {
          a.transfer_released_by == b.transfer_released_by;
 }
 
-/// Many tasks end together, and some of them want the same uplink.
+/// Many tasks end together, and some need the same uplink.
 Scenario draw_ties(const Shape& shape) {
   Scenario scenario = uniform_scenario(shape, zero, zero);
   for (auto* costs : {&scenario.costs.forward, &scenario.costs.input_grad, &scenario.costs.weight_grad})

@@ -1,4 +1,4 @@
-// The quick path: what StepTimer says is what simulate() says, of every order, every cost and every network.
+// StepTimer equals simulate() for every order, cost and network.
 
 #include "ppsim/engine/simulate.hpp"
 #include "ppsim/engine/step_timer.hpp"

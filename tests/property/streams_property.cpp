@@ -1,4 +1,4 @@
-// The transfer model `streams`: what holds for every order of tasks and every order of operations.
+// The transfer model `streams`: properties for every order of tasks and of operations.
 
 #include "ppsim/engine/hang.hpp"
 #include "ppsim/engine/streams.hpp"
@@ -29,7 +29,7 @@ struct StreamsInput {
   Communicators communicators{};
 };
 
-/// By task, the one that it receives from; no_task for none.
+/// By task, its sender; no_task if there is none.
 std::vector<TaskId> senders_of(const TaskGraph& graph) {
   std::vector<TaskId> senders(graph.size(), no_task);
   for (std::size_t id = 0; id < graph.size(); ++id)
@@ -37,7 +37,7 @@ std::vector<TaskId> senders_of(const TaskGraph& graph) {
   return senders;
 }
 
-/// Operations anywhere where they may stand, often where frameworks put them.
+/// Operations at random valid places, often where frameworks put them.
 CommOrder draw_operations(const TaskGraph& graph) {
   const Schedule& schedule = graph.schedule();
   const std::vector<TaskId> senders = senders_of(graph);
@@ -72,7 +72,7 @@ CommOrder draw_operations(const TaskGraph& graph) {
   return {std::move(ops), std::move(offsets)};
 }
 
-/// Every receive at the start, in the order in which its peer sends; every send right after its task.
+/// Every receive at the start, in the order of its peer's sends; every send right after its task.
 CommOrder earliest_operations(const TaskGraph& graph) {
   const Schedule& schedule = graph.schedule();
   const std::vector<TaskId> senders = senders_of(graph);
@@ -103,7 +103,7 @@ Scenario draw_stream_scenario(const Shape& shape) {
 
 constexpr Bytes most_bytes{std::int64_t{1} << 60};
 
-/// All eager, none, or those below some size.
+/// A threshold that makes all sends eager, none, or those below some size.
 Bytes draw_threshold(const Network& network) {
   if (one_in(2)) return Bytes{};
   if (one_in(2) || network.boundary_bytes.empty()) return most_bytes;
@@ -125,7 +125,7 @@ std::optional<Timeline> try_streams(const StreamsInput& drawn) {
   return try_simulate(drawn.graph, drawn.order, drawn.communicators);
 }
 
-/// The rules as they are said, each moment asked for by what needs it; slow, and without events.
+/// The rules directly as stated, with each moment computed recursively; slow, and without events.
 class NaiveStreams {
 public:
   struct Hangs {};
@@ -173,7 +173,7 @@ public:
 
 private:
   struct Known {
-    int state = 0; ///< 1: asked for, 2: known
+    int state = 0; ///< 1: requested, 2: known
     SimTime at{};
   };
 
@@ -202,7 +202,7 @@ private:
   [[nodiscard]] bool eager(TaskId sender) const {
     return graph_.transfer_bytes(sender) < graph_.scenario().network.streams.eager_below;
   }
-  /// Which communicator of its stage.
+  /// The communicator of an operation on its stage.
   [[nodiscard]] std::tuple<std::size_t, bool> communicator(std::size_t position) const {
     if (drawn_.communicators == Communicators::group) return {0, false};
     if (drawn_.communicators == Communicators::direction)
@@ -214,11 +214,11 @@ private:
   [[nodiscard]] bool same_queue(std::size_t a, std::size_t b) const {
     return stage_[a] == stage_[b] && communicator(a) == communicator(b);
   }
-  /// The task that it is launched in front of.
+  /// The task before which it is launched.
   [[nodiscard]] std::size_t place(std::size_t position) const {
     return outside(stage_[position], first_of(stage_[position]) + op(position).before);
   }
-  /// The one that waits for it.
+  /// The task that waits for it.
   [[nodiscard]] std::size_t held_place(std::size_t position) const {
     return outside(stage_[position], place(position) + op(position).holds_after);
   }
@@ -255,7 +255,7 @@ private:
   std::vector<std::size_t> stage_, group_;
 };
 
-/// Whether two transfers from one stage to one other are on their way at one moment, with their ends.
+/// Whether two transfers from one stage to another overlap or touch.
 bool transfers_touch(const Outcome& outcome) {
   const Schedule& schedule = outcome.graph.schedule();
   std::vector<std::tuple<StageId, StageId, SimTime, SimTime>> transfers;
@@ -274,8 +274,8 @@ bool transfers_touch(const Outcome& outcome) {
   return false;
 }
 
-/// By how much of its work a task has progressed in `span`, in units of which a nanosecond without transfers does
-/// `slowdown` and one with them a million.
+/// The progress of a task's work in `span`, in units of which a nanosecond without transfers does `slowdown` and one
+/// with them a million.
 std::int64_t progress(const StreamsInput& drawn, const Timeline& timeline, StageId stage, Span span,
                       std::int64_t slowdown) {
   std::vector<Span> flows;
@@ -370,7 +370,7 @@ TEST_CASE("Named stalls add up to the time of their label") {
       named += stall.length();
       RC_ASSERT(!describe(drawn.graph, drawn.order, stall).empty());
     }
-    // Reductions and optimizer steps may follow; stalls are in front of tasks alone.
+    // Reductions and optimizer steps may follow; only tasks stall.
     RC_ASSERT(named == report.time_by_label()[static_cast<std::size_t>(Label::stall)]);
   });
 }
@@ -380,7 +380,7 @@ TEST_CASE("On edges, with every receive posted at the start, streams equals late
     const Schedule schedule = draw_order();
     Scenario scenario = draw_scenario(schedule.shape());
     scenario.network.slices = 1;
-    // Operations are launched after both halves of a pair, also where these run one after the other.
+    // Operations are launched after both halves of a pair, even if these run one after the other.
     if (scenario.pair.kind == PairRule::Kind::serial) scenario.pair.kind = PairRule::Kind::sum;
     if (one_in(2)) {
       std::ranges::fill(scenario.network.latency, zero);

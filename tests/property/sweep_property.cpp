@@ -1,4 +1,4 @@
-// Every row of a sweep says what simulate says of the same options, at any number of threads.
+// Every row of a sweep equals simulate with the same options, at any number of threads.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/study/compare.hpp"
@@ -45,7 +45,7 @@ std::vector<RandomAxis> all_axes() {
           {"recompute", {"none", "full"}}};
 }
 
-/// Up to three of them in any order, each with up to three of its values.
+/// Up to three axes in any order, each with up to three of its values.
 std::vector<RandomAxis> draw_axes() {
   std::vector<RandomAxis> all = all_axes();
   std::vector<RandomAxis> axes;
@@ -60,7 +60,7 @@ std::vector<RandomAxis> draw_axes() {
   return axes;
 }
 
-/// The values of the drawn axes in the order of a sweep, as flags of simulate.
+/// The values of the axes in the order of a sweep, as flags of simulate.
 std::vector<Words> points_by_hand(const std::vector<RandomAxis>& axes) {
   std::vector<Words> points{{}};
   for (const RandomAxis& axis : axes) {

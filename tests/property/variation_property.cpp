@@ -1,4 +1,4 @@
-// Variation over step times drawn at random: what it says about the range holds where it looked.
+// Variations of random step times: the results hold at all sampled values.
 
 #include "ppsim/study/variation.hpp"
 #include "property/drawn_inputs.hpp"
@@ -15,13 +15,13 @@ namespace ppsim::test::variation_property {
 
 namespace {
 
-/// A line of two slopes with steps in it, which refuses every so many values and fits from some value on.
+/// A line with two slopes and steps, which refuses some values and fits from some value on.
 struct RandomLine {
   std::int64_t start = number(draw(0, 60));
   std::int64_t slope = number(draw(0, 6)) - 3;
   std::int64_t bend = number(draw(0, 400));
   std::int64_t later_slope = number(draw(0, 6)) - 3;
-  std::int64_t step = number(draw(1, 30)); ///< constant over so many values
+  std::int64_t step = number(draw(1, 30)); ///< constant over this many values
   std::int64_t refuses = one_in(3) ? number(draw(2, 9)) : 1'000'000;
   std::int64_t fits_from = one_in(3) ? number(draw(0, 400)) : 0;
   bool asynchronous = one_in(8);
@@ -53,7 +53,7 @@ struct VariationInput {
   }
 };
 
-/// The least step time of those that count at a value; none where there is none.
+/// The least valid step time at a value; none if there is none.
 std::optional<Duration> least(const VariationInput& drawn, const Variation& variation, std::int64_t value) {
   std::optional<Duration> least;
   for (std::size_t i = 0; i < variation.lines.size(); ++i) {

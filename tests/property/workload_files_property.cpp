@@ -1,4 +1,4 @@
-// Whatever is simulated with free transfers takes as long when it is read back from the files of other simulators.
+// Simulations with free transfers take as long when read back from the files of other simulators.
 
 #include "ppsim/engine/simulate.hpp"
 #include "ppsim/graph/timeline.hpp"

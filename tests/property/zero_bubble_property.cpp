@@ -1,4 +1,4 @@
-// What the zero-bubble schedules hold to at every cost and under every limit.
+// The guarantees of the zero-bubble schedules at every cost and limit.
 
 #include "ppsim/report/report.hpp"
 #include "ppsim/schedule/generators.hpp"
@@ -18,7 +18,7 @@ namespace ppsim::test::zero_bubble_property {
 
 namespace {
 
-/// The most bytes that activations take on `stage`, which a given part of leaves at the end of I.
+/// The most bytes of activations on `stage`, with a given part freed at the end of I.
 std::int64_t peak_bytes(const Schedule& schedule, StageId stage, const Memory& memory) {
   std::int64_t held = 0;
   std::int64_t peak = 0;

@@ -10,7 +10,7 @@
 namespace ppsim::traces {
 namespace {
 
-/// Null where nothing has an error.
+/// Null if no run has an error.
 Json half_json(const ErrorFigures& figures) {
   if (figures.runs == 0) return nullptr;
   return {{"runs", figures.runs}, {"median_error", number(figures.median)}, {"bias", number(figures.bias)}};

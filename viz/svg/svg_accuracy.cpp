@@ -29,7 +29,7 @@ namespace ppsim::viz {
 namespace {
 
 constexpr Px least_x_distance = px(60);
-/// Errors in millionths. What is further off than this is at the edge.
+/// Errors in millionths. Larger errors are drawn at the edge.
 constexpr std::int64_t millionth = 1'000'000;
 constexpr std::int64_t widest_range = 10 * millionth;
 
@@ -45,7 +45,7 @@ std::vector<std::string> group_names(const Accuracy& accuracy) {
   return names;
 }
 
-/// Schedules that occur, in the order of their first runs: a lane for each.
+/// Schedules in the order of their first runs; one lane each.
 std::vector<std::string> schedules_in(const Accuracy& accuracy) {
   std::vector<std::string> schedules;
   for (const ValidatedRun& run : accuracy.runs)
@@ -53,7 +53,7 @@ std::vector<std::string> schedules_in(const Accuracy& accuracy) {
   return schedules;
 }
 
-/// Where things stand in the picture.
+/// Positions in the picture.
 struct AccuracyPlot : RowPlot {
   explicit AccuracyPlot(const Accuracy& the_accuracy, Px top);
 
@@ -116,7 +116,7 @@ std::string draw_runs(const AccuracyPlot& plot) {
     const std::size_t number = plot.number_of(run);
     const Px y = plot.lane_at(row, number, plot.schedules.size());
     const ComparedTime& step = run.validation.step;
-    // hollow: what does not count
+    // hollow: not counted
     add_marker(out, style_of(number), plot.x_at(in_millionths(step.error())), y,
                clean_text(fmt::format("{}: {} predicted, {} measured ({})", run.name, format_duration(step.predicted),
                                       format_duration(step.measured), signed_percent(step.error()))),

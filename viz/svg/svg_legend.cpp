@@ -1,4 +1,4 @@
-// The legend: what was drawn and nothing else.
+// The legend of the elements drawn.
 
 #include "svg_draw.hpp"
 #include "svg_text.hpp"
@@ -17,11 +17,11 @@ bool drew(const LegendItems& drawn, Label label) {
   return drawn.labels.test(static_cast<std::size_t>(label));
 }
 
-/// Places entries from left to right, and in a new line when one does not fit.
+/// Places entries from left to right; starts a new line if one does not fit.
 class LegendFlow {
 public:
   LegendFlow(Px left, Px right, Px top) : left_{left}, right_{right}, x_{left}, y_{top} {}
-  /// The swatch of an entry with this text. Its text is written beside it.
+  /// The swatch of an entry; the text is written beside it.
   [[nodiscard]] Box entry(std::string_view text, Px width = swatch_width) {
     const Px room = right_ - left_ - width - text_gap;
     const std::string shown = fit_text(text, label_size, room);
@@ -46,14 +46,14 @@ private:
   std::string texts_;
 };
 
-/// A swatch as a cell of the chart is drawn.
+/// A swatch that looks like a cell of the chart.
 void add_cell(std::string& out, const Chart& chart, const Box& box, Pass pass, Colour fill) {
   out += draw_rect(box, fmt::format("fill=\"{}\"", to_string(fill)));
   if (chart.detail == Detail::shares || (pass != Pass::input_grad && pass != Pass::weight_grad)) return;
   out += draw_rect(split_mark(pass, box), R"(fill="#1a1a1a")");
 }
 
-/// One swatch per shade, with the chunks' local indices where each has its own shade.
+/// One swatch per shade, with the chunks' local indices if each has its own shade.
 void add_shades(std::string& out, const Chart& chart, Pass pass, Box box, bool palettes_differ) {
   const std::size_t shades = chart.palette.shades();
   box.width = box.width / static_cast<std::int64_t>(shades);

@@ -41,7 +41,7 @@ std::string headline(const Variation& variation) {
                      axis.format(axis.from), axis.format(axis.to), joined(parts, ", "));
 }
 
-/// "up to 340 us", "from 341 us to 1 ms", "from 1 ms on"; where nothing changes, both ends.
+/// "up to 340 us", "from 341 us to 1 ms", "from 1 ms on"; both ends if there is only one interval.
 std::string extent_of(const Variation& variation, std::size_t position) {
   const BestStretch& stretch = variation.best[position];
   const std::string from = variation.axis.format(stretch.from);
@@ -53,7 +53,7 @@ std::string extent_of(const Variation& variation, std::size_t position) {
   return stretch.from == stretch.to ? "at " + from : fmt::format("from {} to {}", from, to);
 }
 
-/// Where which schedule is the best.
+/// Intervals of the best schedules.
 std::vector<TableColumn> best_columns(const Variation& variation) {
   TableColumn where{"--" + variation.axis.option, {}, 0, true};
   TableColumn who{"best", {}, 0, true};
@@ -110,7 +110,7 @@ std::vector<std::string> notes_of(const Variation& variation) {
   return notes;
 }
 
-/// The crossings that are described in words: those of lines that are the best somewhere come before others.
+/// Crossings described in words: lines that are best somewhere come first.
 std::vector<Crossing> selected_crossings(const Variation& variation) {
   std::vector<Crossing> selected = variation.crossings;
   const auto is_best = [&variation](std::size_t line) {

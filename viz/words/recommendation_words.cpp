@@ -23,7 +23,7 @@ std::string rough_percent(double share) {
   return value >= 9.95 ? fmt::format("{:.0f} %", value) : fmt::format("{:.2g} %", value);
 }
 
-/// As "to ..." continues it.
+/// Continues "to ...".
 std::string runtime_feature_words(RuntimeFeature duty, const Demands& demands) {
   switch (duty) {
   case RuntimeFeature::split_backward:
@@ -48,7 +48,7 @@ std::string runtime_feature_words(const std::vector<RuntimeFeature>& runtime_fea
   return enumerated(list);
 }
 
-/// What `quantity` of a contender is; without its unit.
+/// Value of `quantity` for a contender, without unit.
 std::string amount(Quantity quantity, const Contender& contender) {
   switch (quantity) {
   case Quantity::memory:
@@ -113,12 +113,12 @@ public:
   }
 
 private:
-  /// Before a time that is not a step time.
+  /// Before a time other than a step time.
   [[nodiscard]] std::string figure() const {
     return comparison_.ranked_by == StepFigure::step_time ? "" : fmt::format("{} ", to_string(comparison_.ranked_by));
   }
 
-  /// Of one that is ranked.
+  /// Text of a ranked contender.
   [[nodiscard]] std::string time_of(const Contender& contender) const {
     return format_duration(comparison_.figure_of(contender).value());
   }
@@ -148,7 +148,7 @@ private:
     return words + prices(contrast, best, next);
   }
 
-  /// Why there is no runner-up.
+  /// Reason why there is no runner-up.
   [[nodiscard]] std::string alone(const Contender& best) const {
     const std::string memory =
         comparison_.knows_memory ? fmt::format(" with {}", format_bytes(best.report.peak_bytes())) : std::string{};
@@ -182,14 +182,14 @@ private:
     return words;
   }
 
-  /// What would be faster, if there were more memory.
+  /// Contenders that would be faster with more memory.
   [[nodiscard]] std::string too_large(const Contender& faster) const {
     return fmt::format(" {} would take {}{}, but needs {}, {} more than the limit of {}.", faster.name, figure(),
                        time_of(faster), format_bytes(faster.report.peak_bytes()),
                        format_bytes(faster.report.peak_bytes() - limit()), format_bytes(limit()));
   }
 
-  /// What would be faster, if that were the same training.
+  /// Contenders that are faster but train differently.
   [[nodiscard]] std::string asynchronous() const {
     if (!reasons_.asynchronous) return {};
     const Contender& other = at(*reasons_.asynchronous);
@@ -198,7 +198,7 @@ private:
         other.name, figure().empty() ? "" : "step time ", format_duration(other.report.step_time));
   }
 
-  /// What the ranking does not know.
+  /// Facts that the ranking ignores.
   [[nodiscard]] std::string unranked() const {
     if (reasons_.unranked.empty()) return {};
     std::vector<std::string> names;
@@ -208,7 +208,7 @@ private:
                        enumerated(names), names.size() == 1 ? "it comes" : "they come");
   }
 
-  /// Nothing fits, or all that does trains something else.
+  /// No contender fits, or all that fit train differently.
   [[nodiscard]] std::string nothing_to_take() const {
     if (!reasons_.least) return "nothing to recommend: no synchronous schedule is among them.";
     const Contender& least = at(*reasons_.least);
@@ -225,7 +225,7 @@ private:
                        held == 1 ? "is" : "are", to_string(comparison_.transfer_model), held == 1 ? "it" : "them");
   }
 
-  /// Where something does not fit, there is one.
+  /// If one does not fit, this exists.
   [[nodiscard]] Bytes limit() const {
     PPSIM_ASSERT(comparison_.memory_limit.has_value());
     return *comparison_.memory_limit;

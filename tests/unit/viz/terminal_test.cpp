@@ -1,4 +1,4 @@
-// What a terminal is shown: on a pseudo-terminal, whose other end the tests read.
+// Terminal output: on a pseudo-terminal, whose other end the tests read.
 
 #include <catch2/catch.hpp>
 
@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A pseudo-terminal, 72 columns wide, in the place of one of the test's own streams while it exists.
+/// A pseudo-terminal, 72 columns wide, that replaces one of the test's own streams while it exists.
 class Terminal {
 public:
   explicit Terminal(std::FILE* stream) : stream_{stream} {
@@ -49,7 +49,7 @@ public:
     ::close(far_end_);
   }
 
-  /// All that was written to it, in its place the stream again.
+  /// Restores the stream and returns everything that was written to the terminal.
   std::string shown() {
     std::fflush(stream_);
     (void)::fcntl(far_end_, F_SETFL, O_NONBLOCK);
@@ -75,7 +75,7 @@ private:
   int saved_ = -1;
 };
 
-/// An environment variable that is as it was when this is gone.
+/// Restores an environment variable at its end.
 class Variable {
 public:
   Variable(const char* name, const char* value) : name_{name} {
@@ -99,7 +99,7 @@ private:
   std::optional<std::string> before_;
 };
 
-/// What is known of a terminal as stdout, where COLUMNS and NO_COLOR are so.
+/// The options for a terminal as stdout, with these values of COLUMNS and NO_COLOR.
 viz::TextOptions options_on_terminal(const char* columns, const char* no_color) {
   const Variable width{"COLUMNS", columns};
   const Variable plain{"NO_COLOR", no_color};
@@ -134,7 +134,7 @@ TEST_CASE("Progress is shown after a second on one line, which disappears at the
   using Catch::Matchers::EndsWith;
   using Catch::Matchers::StartsWith;
   const std::string shown = terminal.shown();
-  CHECK_THAT(shown, StartsWith("\r\033[Kppsim: 2 of 3 schedules, 1.")); // a second, and what the machine adds
+  CHECK_THAT(shown, StartsWith("\r\033[Kppsim: 2 of 3 schedules, 1.")); // one second, and the machine's delay
   CHECK_THAT(shown, Contains(" a second, 1 s left\r\033[Kppsim: 3 of 3 schedules, 2."));
   CHECK_THAT(shown, EndsWith(" a second\r\033[Kppsim: 50 % read\r\033[K\r\033[K"));
 }

@@ -1,4 +1,4 @@
-// A validation in words and in a picture; and that the views of a measured run say that it is measured.
+// A validation in words and in a picture; views of a measured run are marked as measured.
 
 #include "ppsim/study/run_report.hpp"
 #include "ppsim/traces/json.hpp"
@@ -191,7 +191,7 @@ TEST_CASE("A wait that no task alone explains is shown as the sum of many small 
   const Outcome outcome = predicted({.stages = 4, .microbatches = 1, .vpp = 1});
   MeasuredRun run = measured(outcome);
   run.steps[0] = played(outcome.graph, {.length = [&](TaskId id) { return outcome.graph.duration(id) + 100us; }});
-  // 3F0 waits for three forwards that each took 0.1 ms longer; 0B0 for seven tasks less 0F0, which ran on stage 0.
+  // 3F0 waits for three forwards that each took 0.1 ms longer; 0B0 for seven tasks except 0F0, which ran on stage 0.
   const Rows lines = deviation_lines(outcome, run);
   CHECK(lines.front() == "0B0 waited 600 us longer for 1B0 on stage 1, as many small delays added up (at most 100 us: "
                          "1B0 on stage 1 took longer)");
@@ -250,7 +250,7 @@ TEST_CASE("The text has place and machine, the tables, results, memory and relia
   has("      0  6 ms  6 ms   0.00 %  3 ms  4 ms  -25.0 %  9 ms  10 ms  -10.0 %  200 B  equal\n");
   has("      1  6 ms  7 ms");
   has("  F         4    1 ms  1 ms     0.00 %        100 %\n");
-  CHECK(text.find("costs: ") == std::string::npos); // nobody said where they are from
+  CHECK(text.find("costs: ") == std::string::npos); // the origin is unknown
   CHECK(text.find("besides") == std::string::npos);
   CHECK(text.find("the means of this run") == std::string::npos);
   const SimTime end{10ms};
@@ -376,7 +376,7 @@ TEST_CASE("The JSON of a validation has every figure with its error, and null wh
 
 namespace {
 
-/// Keys of all objects in `json`, however deep.
+/// Keys of all objects in `json`, at any depth.
 void collect_keys(const nlohmann::json& json, std::set<std::string>& keys) {
   for (const auto& [key, value] : json.items()) {
     if (json.is_object()) keys.insert(key);
@@ -384,7 +384,7 @@ void collect_keys(const nlohmann::json& json, std::set<std::string>& keys) {
   }
 }
 
-/// What the JSON of a replay says besides the report of its median step.
+/// The JSON of a replay, without the report of its median step.
 nlohmann::json replay_part(const Outcome& outcome, const MeasuredRun& run, const ReplayFacts& facts) {
   Timeline step = run.steps[0];
   attribute(outcome.graph, step);
@@ -398,7 +398,7 @@ nlohmann::json replay_part(const Outcome& outcome, const MeasuredRun& run, const
   return json["replay"];
 }
 
-/// With everything that a run may have.
+/// A run with every optional part.
 MeasuredRun full_run(const Outcome& outcome) {
   MeasuredRun run = measured(outcome, "1F0", 1ms);
   run.proof = Proof{.same_order = true, .bit_equal = true, .losses = {2.5, 1.5}};
@@ -424,7 +424,7 @@ TEST_CASE("The JSON of a replay is the report of its median step, with the facts
         nlohmann::json{{"stage", 0}, {"predicted_peak_bytes", 200}, {"measured_peak_bytes", 200}, {"buffer_bytes", 0}});
   CHECK(replay_part(outcome, run, {.predicts = false})["predicted_step_ns"].is_null());
   MeasuredRun odd = run;
-  odd.facts.machine = "a\xff"; // no UTF-8
+  odd.facts.machine = "a\xff"; // invalid UTF-8
   CHECK(replay_part(outcome, odd, {})["machine"] == "a\xEF\xBF\xBD");
 }
 

@@ -32,7 +32,7 @@ VariationLine line(std::string name, const std::vector<int>& times) {
   return made;
 }
 
-/// a: 10, 12, 14, 16, 18 ms and b: 13 ms always, over 0, 10, ..., 40 us: they change places at 15 us.
+/// a: 10, 12, 14, 16, 18 ms and b: always 13 ms, over 0, 10, ..., 40 us: they cross at 15 us.
 Variation two() {
   Variation variation;
   variation.axis = {.option = "comm", .unit = Axis::Unit::time, .from = 0, .to = 40'000};
@@ -109,12 +109,12 @@ TEST_CASE("logarithms in integers are those of numbers") {
   CHECK(viz::logarithmic_ticks(bytes, 1) == std::vector<std::int64_t>{4, 8, 16, 32, 64, 128, 256});
 }
 
-// Three that want 100 in a pitch of 10: 90, 100, 110. A fourth far away stays where it is.
+// Three labels at 100 with a pitch of 10: 90, 100, 110. A fourth one far away does not move.
 TEST_CASE("labels are moved apart no further than necessary") {
   using viz::px;
   const std::vector<viz::Px> wanted{px(100), px(300), px(100), px(100)};
   CHECK(viz::spread_labels(wanted, px(10), px(0), px(400)) == std::vector<viz::Px>{px(90), px(300), px(100), px(110)});
-  // Four at 100 reach one that wants 80: all five move, (80 + 90 + 80 + 70 + 60) / 5 = 76.
+  // Four at 100 reach one at 80: all five move, (80 + 90 + 80 + 70 + 60) / 5 = 76.
   CHECK(viz::spread_labels({px(80), px(100), px(100), px(100), px(100)}, px(10), px(0), px(400)) ==
         std::vector<viz::Px>{px(76), px(86), px(96), px(106), px(116)});
   CHECK(viz::spread_labels({px(0), px(0)}, px(10), px(0), px(400)) == std::vector<viz::Px>{px(0), px(10)});
@@ -172,7 +172,7 @@ TEST_CASE("every value at which the best changes is named, however close to the 
   variation.best = {{0, 15'000, 0}, {16'000, 16'000, 1}, {17'000, 39'000, 0}, {39'999, 40'000, 1}};
   CHECK(labels() == std::multiset<std::string>{"16 us", "17 us", "39.999 us"});
   CHECK(misplaced_texts(parsed(viz::svg_variation(variation))).empty());
-  // Its line still is at the value: it begins at its label and ends at the strip.
+  // Its line is still at the value: it begins at its label and ends at the strip.
   const std::vector<Element> elements = parsed(viz::svg_variation(variation));
   const std::vector<double> line = numbers_of(elements_named(elements, "path", "changes")[0].get("d"));
   const std::vector<Element> strip = elements_named(elements, "rect", "strip");
@@ -223,7 +223,8 @@ TEST_CASE("the time axis begins at zero unless that hides the differences, and t
   CHECK(breaks(variation));
 }
 
-// The bests run from 26 to 39 ms. From zero to the slowest line, 69 ms, they would have a sixth of the height.
+// The best lines range from 26 to 39 ms. On an axis from zero to the slowest line, 69 ms, they would have a sixth of
+// the height.
 TEST_CASE("the best lines use much of the height, so that their crossings are visible") {
   Variation variation = two();
   variation.lines = {line("a", {33, 34, 36, 37, 39}), line("b", {28, 32, 35, 40, 46}), line("c", {26, 34, 45, 57, 69})};
@@ -259,7 +260,7 @@ TEST_CASE("lines far slower than the best leave the plot at its top and do not c
   variation.lines.push_back(line("slow", {500, 500, 500, 500, 500}));
   const viz::ShownRange range = viz::shown_range(variation, viz::curves_of(variation));
   CHECK(range.is_cut);
-  CHECK(range.to < 27'000'000); // twice the slowest best, 13 ms, and a little
+  CHECK(range.to < 27'000'000); // slightly above twice the slowest best, 13 ms
   const std::vector<Element> elements = parsed(viz::svg_variation(variation));
   CHECK(texts_of(elements, "labels").count("slow") == 1);
   CHECK(misplaced_texts(elements).empty());
