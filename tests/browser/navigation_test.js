@@ -104,14 +104,14 @@ test(
     }));
 
 test('navigation: the wheel over the names scrolls the stages', () => withPage('--stages 128 --mb 16', async (page) => {
-                                                               const place =
-                                                                   await page.locator('.viewport').boundingBox();
-                                                               await page.mouse.move(place.x + 20, place.y + 200);
-                                                               await page.mouse.wheel(0, 200);
-                                                               await page.waitForFunction(
-                                                                   () => window.ppsim.chart.scroll > 100);
-                                                               assert.equal((await viewOf(page)).start, 0);
-                                                             }));
+                                                                  const place =
+                                                                      await page.locator('.viewport').boundingBox();
+                                                                  await page.mouse.move(place.x + 20, place.y + 200);
+                                                                  await page.mouse.wheel(0, 200);
+                                                                  await page.waitForFunction(
+                                                                      () => window.ppsim.chart.scroll > 100);
+                                                                  assert.equal((await viewOf(page)).start, 0);
+                                                                }));
 
 for (const [name, options] of [
          ['tasks', small], ['both halves of pairs', paired], ['tasks among memory and links', linked]])
