@@ -81,7 +81,7 @@ TEST_CASE("In steady state a stage's next step overlaps with the drain of the ot
   const Schedule schedule = generate("gpipe", {.stages = 2, .microbatches = 2});
   CHECK(steady_interval(lower(schedule, per_stage(schedule))) == 9us);
   const Schedule longer = order({"0F0 0F1 0F2 0I0 0F3 0I1 0W0 0W1 0I2 0W2 0I3 0W3",
-                                 "1F0 1I0 1F1 1I1 1W0 1F2 1I2 1F3 1I3 1W1 1W2 1W3"}); // docs/metrics.md
+                                 "1F0 1I0 1F1 1I1 1W0 1F2 1I2 1F3 1I3 1W1 1W2 1W3"}); // no gap within a span
   CHECK(steady_interval(lower(longer, per_stage(longer))) == 12us);
 }
 
