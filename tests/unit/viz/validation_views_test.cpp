@@ -439,7 +439,7 @@ TEST_CASE("Every key of a validation, and what a replay adds to its report, is i
   CHECK(keys.size() > 40);
   std::ifstream stream{source_path("docs/run-files.md")};
   const std::string page{std::istreambuf_iterator<char>{stream}, {}};
-  const std::string tables = page.substr(page.find("## A run held against its prediction"));
+  const std::string tables = page.substr(page.find("## A run compared with its prediction"));
   for (const std::string& key : keys) {
     CAPTURE(key);
     const bool is_there = tables.find("`" + key + "`") != std::string::npos;
