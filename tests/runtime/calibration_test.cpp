@@ -12,7 +12,7 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-/// A backend on which tasks take what a scenario says: times come from the simulator.
+/// A backend whose task times come from a simulated scenario.
 class SimulatedBackend final : public Backend {
 public:
   explicit SimulatedBackend(Scenario scenario) : scenario_{std::move(scenario)} {}

@@ -1,4 +1,4 @@
-// What is said when processes of a run fail. Ranks are threads here.
+// Messages when processes of a run fail. Ranks are threads here.
 
 #include <catch2/catch.hpp>
 

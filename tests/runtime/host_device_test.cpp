@@ -115,7 +115,7 @@ std::vector<double> slopes(std::vector<double> at, const std::function<double(co
   return result;
 }
 
-// Largest difference relative to the largest expected number; 1e9 where there is no number.
+// Largest difference relative to the largest expected number; 1e9 if there is no number.
 double relative_error(const std::vector<float>& found, const std::vector<double>& expected) {
   REQUIRE(found.size() == expected.size());
   double difference = 0;
@@ -134,7 +134,7 @@ void draw(const Numbers& numbers, std::uint32_t key) {
     numbers.begin()[i] = seeded_value(key, static_cast<std::uint32_t>(i));
 }
 
-// What is left in a device's workspace is NaN afterwards.
+// Fills the device's workspace with NaN afterwards.
 void spoil_scratch(Device& device) {
   HostWeights weights{device};
   HostBuffers buffers{device};

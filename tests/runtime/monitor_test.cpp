@@ -37,7 +37,7 @@ void fail_test(const std::string& what) {
   FAIL_CHECK("on_stuck: " << what);
 }
 
-/// What a stage that waits does: gives up when the run is stopped.
+/// A waiting stage: gives up when the run is stopped.
 void wait_until_stopped(const Monitor& monitor) {
   while (!monitor.stopped()) std::this_thread::sleep_for(1ms);
 }
@@ -49,7 +49,7 @@ struct Note {
   std::size_t task = 0;
 };
 
-/// Why a run is stopped whose stages stand so.
+/// The reason to stop a run with these stages.
 std::string stuck(const Program& program, const std::vector<Note>& notes, std::vector<StageId> stages) {
   Monitor monitor{program, std::move(stages), limit, forever, fail_test};
   std::vector<std::thread> threads;

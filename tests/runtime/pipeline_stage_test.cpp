@@ -65,7 +65,7 @@ public:
   std::vector<ToyDevice> devices;
 };
 
-/// Trains so many steps: the records of the last, by stage.
+/// Trains `steps` steps and returns the records of the last, by stage.
 std::vector<StageRecord> train_toys(ToyRun& toys, std::size_t stages, std::size_t steps) {
   std::vector<StageRecord> records(stages);
   toys.run([&](PipelineStage& stage) {

@@ -134,7 +134,7 @@ public:
   std::vector<Memory> used;
 };
 
-/// Whether memory of that size is still taken, so that it is not what the allocator hands out next.
+/// Whether memory of that size is still allocated.
 bool is_taken(const RecordingMessages::Memory& memory) {
   std::vector<Message> others;
   for (std::size_t i = 0; i < 8; ++i) {

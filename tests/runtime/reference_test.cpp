@@ -46,7 +46,7 @@ TEST_CASE("The loss falls over 20 steps, for every block and optimizer", "[refer
       const std::vector<double> losses = train_one_at_a_time(program_of("1f1b", 4, 4), *device, 20).losses;
       REQUIRE(losses.size() == 20);
       CHECK(losses.back() < 0.4 * losses.front());
-      // Adam, whose steps are as long near the end, may go up in between.
+      // With Adam, steps stay long near the end, so the loss may rise in between.
       for (std::size_t step = 1; step < losses.size() && optimizer == OptimizerKind::sgd; ++step)
         CHECK(losses[step] < losses[step - 1]);
     }

@@ -1,4 +1,4 @@
-// Shared work: whoever makes a range, what is made comes in order. Ranks are threads here.
+// Shared work: results arrive in order, independent of the process that computes them. Ranks are threads here.
 
 #include <catch2/catch.hpp>
 

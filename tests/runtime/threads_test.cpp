@@ -72,7 +72,7 @@ MeasuredRun replay(std::string_view name, std::size_t stages, std::size_t microb
   return replay(predict(name, scenario, descending), options_for(1, 1));
 }
 
-/// Runs 1f1b with this fault: what is thrown, and after how long.
+/// Runs 1f1b with this fault; returns the error and the time until it.
 Refusal refusal_with(Fault fault, Duration timeout, Duration* took = nullptr) {
   const Scenario scenario = sized({.stages = 3, .microbatches = 4}, 10us, 20us);
   const Outcome predicted = predict("1f1b", scenario);

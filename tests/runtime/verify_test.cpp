@@ -16,7 +16,7 @@ Program split_program(P2p p2p = P2p::edge) {
   return compiled(order({"0F0 0F1 0I0 0W0 0I1 0W1", "1F0 1I0 1F1 1I1 1W0 1W1"}), {.p2p = p2p});
 }
 
-/// What is found in split_program() after `plant`.
+/// Faults found in split_program() after `plant`.
 Refusal found(const std::function<void(Program&)>& plant, P2p p2p = P2p::edge) {
   Program program = split_program(p2p);
   plant(program);
@@ -179,9 +179,9 @@ TEST_CASE("An overlapped pair posts both its receives before it, and both its se
       compiled(order({"0F0 0F1 (0F2;0B0) 0B1 0B2", "1F0 1B0 1F1 1B1 1F2 1B2"}), {.p2p = P2p::batched});
   const std::vector<Batch>& batches = program.stages[0].batches;
   REQUIRE(batches.size() == 4);
-  CHECK(batches[1].before == 2); // the pair, of which the second half needs 1B0's gradient
+  CHECK(batches[1].before == 2); // the pair; its second half needs 1B0's gradient
   CHECK(batches[1].receives == std::vector{TransferRef{ChannelId{1}, 0}});
-  CHECK(batches[2].before == 4); // after the pair, of which the first half has an output
+  CHECK(batches[2].before == 4); // after the pair; its first half has an output
   CHECK(batches[2].sends == std::vector{TransferRef{ChannelId{0}, 2}});
 }
 

@@ -1,4 +1,4 @@
-// Errors: what is wrong is collected, shown with what was found, and answered with what to change.
+// Errors: problems are collected and shown with the value found and a hint.
 
 #include "ppsim/base/error.hpp"
 #include "support/runs.hpp"

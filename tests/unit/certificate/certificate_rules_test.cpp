@@ -1,4 +1,4 @@
-// The rules, held against all orders of small instances: what is proven is true; and how much they prove.
+// The rules, compared with all orders of small instances: proven bounds are true; and how tight they are.
 
 #include "ppsim/certificate/certificate.hpp"
 #include "support/certificates.hpp"
@@ -36,7 +36,7 @@ CertificateInstance larger_pipeline(std::uint32_t seed) {
   return pipeline(shape, draw);
 }
 
-/// How the rules do on instances all of whose orders can be tried.
+/// Results of the rules on instances small enough to try all orders.
 struct Tried {
   int instances = 0;   ///< with an order
   int best_proven = 0; ///< of them: no order is shorter than the best, by rules alone

@@ -1,4 +1,4 @@
-// Certificates that can be checked with a pencil, and what is wrong with them when a number is changed.
+// Certificates checked by hand, and the errors after a number is changed.
 
 #include "ppsim/certificate/certificate.hpp"
 #include "support/certificates.hpp"
@@ -60,7 +60,7 @@ CertificateVerdict with(Certificate certificate, const Change& change) {
   return check_certificate(certificate);
 }
 
-/// What require_well_formed() says is wrong, by place.
+/// Problems found by require_well_formed(), by place.
 std::vector<std::string> places_of_faults(const Change& change) {
   Certificate certificate = two_stages();
   change(certificate);

@@ -42,7 +42,7 @@ BuiltRun run_of(Rows arguments) {
   return build_run(parse(arguments));
 }
 
-/// What is wrong with the flags, 2 stages and 4 microbatches given.
+/// Problems of the flags, with 2 stages and 4 microbatches.
 Rows faults(const Rows& arguments) {
   const auto refusal = refusal_of([&] { (void)run_of(arguments); });
   CHECK(refusal.code == ExitCode::bad_input);
@@ -71,7 +71,7 @@ private:
   std::filesystem::path path_;
 };
 
-/// What is wrong with a scenario file called s.toml.
+/// Problems of a scenario file called s.toml.
 Rows scenario_faults(std::string_view text) {
   const auto refusal = refusal_of([&] {
     Problems problems;
@@ -455,7 +455,7 @@ TEST_CASE("A deeply nested scenario is refused with the place, for every kind of
   CHECK(scenario_faults("a = " + times(200, "[")) == Rows{"s.toml:1:37: " + what});
   CHECK(scenario_faults("a = " + times(200, "[\n")) == Rows{"s.toml:33:1: " + what});
   CHECK(scenario_faults("a = " + times(200, "{ a = ")) == Rows{"s.toml:1:197: " + what});
-  // What the end of a string seems to hide, and does not.
+  // Text after the apparent end of a string is still checked.
   for (const std::string_view text : {R"("#")", R"('\')", R"("\"")", R"("""a"b"""")", R"('''a''''')", R"("""\"""""")"})
     CHECK(scenario_faults(fmt::format("a = [{}, {{{}a = 1}}]", text, times(40'000, "a."))).front().ends_with(what));
 }

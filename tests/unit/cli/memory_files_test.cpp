@@ -1,4 +1,4 @@
-// MemoryFiles: what commands read, write and say for who calls; and what is said without a command line.
+// MemoryFiles: files and messages of commands for a caller; messages without a command line.
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-// What a user says about recomputation, parts of activations, the ends of the pipeline and forwards alone.
+// Inputs for recomputation, parts of activations, the ends of the pipeline and forward-only runs.
 
 #include "ppsim/study/build_run.hpp"
 #include "support/runs.hpp"

@@ -1,4 +1,4 @@
-// Model and device files: what they say, and what is said of those that are wrong.
+// Model and device files: their contents, and messages for invalid ones.
 
 #include "support/golden.hpp"
 #include "support/runs.hpp"
@@ -142,7 +142,7 @@ TEST_CASE("A file of the other kind is one error that names the kind") {
   const std::string device = "name = \"mine\"\nbf16 = \"1TFLOPS\"\nmemory = \"8GB\"\nmemory-bandwidth = \"1GB/s\"\n";
   CHECK(model_refusal(device).lines == Lines{"my.toml: is a device file -- give it as --device"});
   CHECK(device_refusal(smallest).lines == Lines{"my.toml: is a model file -- give it as --model"});
-  // Half of what is there does not make it another kind.
+  // A file with half of the keys keeps its kind.
   CHECK(model_refusal("layers = 2\nbf16 = \"1TFLOPS\"\n").lines[0] ==
         "my.toml:2:1: unknown key 'bf16' -- keys: docs/costs.md");
 }

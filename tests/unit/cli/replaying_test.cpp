@@ -16,7 +16,7 @@
 
 namespace ppsim::test::replaying_test {
 
-// Replays from what a user said; the runs themselves are tested in tests/runtime.
+// Replays from command lines; tests/runtime tests the runs themselves.
 
 namespace {
 
@@ -46,7 +46,7 @@ std::shared_ptr<const ScenarioFile> read(std::string_view text) {
   return file;
 }
 
-/// What a scenario file says, key by key.
+/// Contents of a scenario file, by key.
 Inputs from_file(std::string_view text) {
   Problems problems;
   Inputs inputs;

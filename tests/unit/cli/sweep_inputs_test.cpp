@@ -1,4 +1,4 @@
-// ppsim sweep: how --vary spans a grid, and what is kept of a table.
+// ppsim sweep: the grid of --vary, and the rows kept in a table.
 
 #include "ppsim/schedule/generators.hpp"
 #include "ppsim/study/sweep.hpp"

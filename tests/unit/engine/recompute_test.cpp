@@ -33,7 +33,7 @@ Duration time_under(const StageReport& stage, Label label) {
   return stage.time[static_cast<std::size_t>(label)];
 }
 
-/// The microbatches of `stage` whose forward is recomputed; forward and backward have to agree.
+/// Microbatches of `stage` with a recomputed forward; forward and backward must agree.
 std::vector<std::size_t> recomputed_on(const TaskGraph& graph, std::size_t stage) {
   std::vector<std::size_t> forwards;
   std::vector<std::size_t> backwards;

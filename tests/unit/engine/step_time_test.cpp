@@ -1,4 +1,4 @@
-// What a step costs in the long run, where stages do not meet between steps (SPEC section 4).
+// Steady-state step time of stages that do not synchronise between steps (SPEC section 4).
 
 #include "ppsim/engine/simulate.hpp"
 #include "ppsim/engine/steady.hpp"
@@ -31,7 +31,7 @@ Scenario per_stage(const Schedule& schedule, Duration optimizer = 0ns) {
   return scenario;
 }
 
-/// 1F1B whose weights change without a flush: the order of PipeDream on stages without replicas.
+/// 1F1B with weight updates but no flush: PipeDream's order on stages without replicas.
 Schedule without_flush(const ScheduleRequest& request, const Scenario& /*scenario*/) {
   const auto [stages, microbatches, vpp, shared] = request.shape;
   ScheduleBuilder builder{"without-flush", request.shape};

@@ -1,4 +1,4 @@
-// Explanation: runs with one planted fault, whose cost is known by pencil, and that is the one that is named.
+// Explanation: runs with one planted fault of known cost; the explanation must name it.
 
 #include "ppsim/base/percentile.hpp"
 #include "ppsim/measured/explanation.hpp"

@@ -239,7 +239,7 @@ TEST_CASE("An output that arrives before it was made, or is used before it arriv
   CHECK(with_clocks(1us, used_at(308'999)) ==
         Rows{"run.json: step 0, 0B0 on stage 0: it starts at 308999 ns, before 320000 ns, when the output of 1B0 on "
              "stage 1 had arrived -- clocks may differ by at most 'clock_error_ns'; otherwise set 'unaligned'"});
-  CHECK(lines([&](MeasuredRun& run) { // it says itself that its times do not fit
+  CHECK(lines([&](MeasuredRun& run) { // the file itself marks its times as inconsistent
           run.unaligned = true;
           sent_by(1)(run);
           used_at(200'000)(run);

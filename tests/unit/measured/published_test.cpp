@@ -1,4 +1,4 @@
-// Errors of published runs, by hand: medians by set, half and device, the worst, what is refused.
+// Errors of published runs, computed by hand: medians by set, half and device, the worst, rejected runs.
 
 #include "ppsim/measured/published.hpp"
 #include "ppsim/traces/json.hpp"
@@ -61,7 +61,7 @@ TEST_CASE("Published runs: medians of sizes and of signed errors, the worst, and
   CHECK(a.fit.bias == Approx(0.1));
   CHECK(a.check.median == Approx(0.2));
   CHECK(a.check.bias == Approx(-0.2));
-  CHECK(a.check.runs == 2); // what is refused has no error
+  CHECK(a.check.runs == 2); // rejected runs have no error
   const PublishedGroup& b = errors.sets[1];
   CHECK(b.step.median == Approx(0.15));
   CHECK(b.step.bias == Approx(-0.15));

@@ -22,7 +22,7 @@ double in_ms(Duration time) {
   return std::chrono::duration<double, std::milli>{time}.count();
 }
 
-/// One stage, a forward of nothing and a backward of so many ms for each microbatch, in each step.
+/// One stage: an empty forward, and a backward of the given ms for each microbatch, in each step.
 MeasuredRun single_stage(const std::vector<std::vector<int>>& steps, Duration after = 0ms) {
   const Schedule schedule = generate("gpipe", {.stages = 1, .microbatches = steps.front().size(), .vpp = 1});
   std::vector<Timeline> timelines;
@@ -40,7 +40,7 @@ MeasuredRun single_stage(const std::vector<std::vector<int>>& steps, Duration af
   return run_of(schedule, std::move(timelines));
 }
 
-/// The same where there is one microbatch.
+/// The same with one microbatch.
 MeasuredRun of_steps(const std::vector<int>& steps, Duration after = 0ms) {
   std::vector<std::vector<int>> each;
   for (const int step : steps) each.push_back({step});
@@ -235,7 +235,7 @@ TEST_CASE("Outlier steps at the start are not learned from") {
   std::vector<int> even(16, 1000);
   even.front() = 1005;
   CHECK(predicted({of_steps(even)}).first == 0);
-  // Nor is anything told apart of few steps.
+  // A few steps also give no distinction.
   CHECK(predicted({of_steps({90, 10, 10, 10, 10, 10, 10, 10})}).first == 0);
 }
 

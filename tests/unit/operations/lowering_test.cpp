@@ -96,7 +96,7 @@ TEST_CASE("Actions on whole chunks are added after sends and receives, or kept a
   CHECK(completed("0F0,0B0\n1F0,1B0\n") == "0RECV_B0,0UNSHARD,0F0,0SEND_F0,0B0,0REDUCE_GRAD,0RESHARD\n" + second);
   CHECK(completed("0F0,0B0\n1F0,1B0\n", false) ==
         "0RECV_B0,0UNSHARD,0F0,0SEND_F0,0B0\n1RECV_F0,1UNSHARD,1F0,1B0,1SEND_B0\n");
-  // A file's own: what it says of chunk 0 stays, chunk 1 lacks REDUCE_GRAD.
+  // Actions from the file: those of chunk 0 stay, chunk 1 lacks REDUCE_GRAD.
   const std::string_view own = "0F0,0RESHARD,0B0,0RESHARD,0REDUCE_GRAD\n1F0,1B0,1RESHARD\n";
   CHECK(completed(own) == "0RECV_B0,0F0,0SEND_F0,0RESHARD,0B0,0RESHARD,0REDUCE_GRAD\n"
                           "1RECV_F0,1F0,1B0,1SEND_B0,1REDUCE_GRAD,1RESHARD\n");

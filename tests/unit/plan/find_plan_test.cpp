@@ -38,7 +38,7 @@ std::vector<std::int64_t> figures_of(const RankedPlan& plan) {
   return figures;
 }
 
-/// What is the same for those that are one row: figure, bytes, time, and all options but those of the shares.
+/// Values shared by configurations in one row: figure, bytes, time, and all options except the shares.
 using Kind = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::string>;
 Kind kind_of(const PlanRow& row) {
   std::string options;
@@ -195,7 +195,7 @@ TEST_CASE("Settings of recomputed modules are left out if there are none") {
   request.choices.schedules = {"1f1b"};
   const std::uint64_t without = find_plan_exhaustively(request, {.threads = 2}).configurations;
   request.run.training.recompute_modules = std::vector{RecomputeModule::layernorm};
-  request.run.where["recompute-modules"] = "--recompute-modules"; // as a command line says it
+  request.run.where["recompute-modules"] = "--recompute-modules"; // as on a command line
   const RankedPlan plan = find_plan_exhaustively(request, {.threads = 2});
   CHECK(plan.refused == 0);
   CHECK(plan.configurations > without); // selective recomputation, too
@@ -294,13 +294,13 @@ TEST_CASE("Terms of a step add up to it, and less memory is never faster") {
     spec.balance = true;
     CHECK(row.figure == evaluate(spec).report.step_time.count());
     CHECK(row.figure < winner.figure);
-    CHECK(simulate_alone(request, row.configuration)->figure == row.figure); // as its layout says
+    CHECK(simulate_alone(request, row.configuration)->figure == row.figure); // as in its layout
   }
   REQUIRE(analysis.changes.size() == 5);
   PlanRequest less = request; // the last: searched anew
   less.run.memory_limit = Bytes{request.run.memory_limit->count() - request.run.memory_limit->count() / 10};
   CHECK(analysis.changes.back().best->figure == find_plan(less, {.threads = 2}).rows.front().figure);
-  CHECK(analysis.changes[0].best->figure > winner.figure); // what is computed takes longer
+  CHECK(analysis.changes[0].best->figure > winner.figure); // computation takes longer
   for (const OtherConstants& change : analysis.changes)
     if (change.winner) CHECK(change.best->figure <= change.winner->figure);
 }

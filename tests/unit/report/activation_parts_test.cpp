@@ -91,7 +91,7 @@ TEST_CASE("An output for the same stage is not freed") {
 }
 
 TEST_CASE("W needs at most what remains without the output") {
-  // 70 are left of 100, of which W is to have 80
+  // 70 of 100 remain; W needs 80
   Scenario scenario = releasing(two);
   scenario.memory.activation_for_weight = {Bytes{80}, Bytes{80}};
   //  stage 0  0F0[0,10) . 0I0[36,46) 0W0[46,56)

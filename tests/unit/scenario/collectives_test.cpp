@@ -77,7 +77,7 @@ TEST_CASE(
   const LinkSheet reduce = link_of({measured(Collective::all_reduce, 4)});
   CHECK(time(reduce, Collective::all_reduce) == 10us);
   CHECK(time(reduce, Collective::all_gather) == 5us);
-  // No other says what an exchange takes: computed.
+  // No other file has the time of an exchange: computed.
   CHECK(time(both, Collective::all_to_all) == 750ns);
   CHECK(time(link_of({measured(Collective::all_to_all, 4)}), Collective::all_gather) == 750ns);
 }

@@ -1,4 +1,4 @@
-// Layout strings: what they describe, how they are written, and what is refused.
+// Layout strings: parsing, writing and errors.
 
 #include "ppsim/scenario/layout.hpp"
 #include "support/runs.hpp"

@@ -335,7 +335,7 @@ TEST_CASE("Experts may be split over tensor-parallel ranks, and their exchange s
   CHECK(training.expert_tensor_ranks() == 1); // 4 do not divide 2: over both kinds of ranks
   const BlockCosts spread = model_costs(model, round_device(), training).moe_layer;
   training.expert_parallel = 2;
-  CHECK(training.expert_tensor_ranks() == 2); // as many as tensor parallelism has
+  CHECK(training.expert_tensor_ranks() == 2); // same as tensor parallelism
   const BlockCosts split = model_costs(model, round_device(), training).moe_layer;
   CHECK(spread.parameters == split.parameters);                // one whole expert, or two halves
   CHECK(spread.forward_collective < split.forward_collective); // nothing to gather and scatter

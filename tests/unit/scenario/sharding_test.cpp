@@ -95,7 +95,7 @@ TEST_CASE("Sharded gradients are reduced after each backward, sharded parameters
   CHECK(layer_of(training).parameter_bytes == whole.parameter_bytes);
   training.data_parallel = 4;
 
-  // A pass of two layers waits for the first one besides.
+  // A pass of two layers also waits for the first one.
   Model model = small_moe();
   model.experts = model.experts_per_token = model.shared_experts = model.expert_ffn_hidden = model.dense_layers = 0;
   const ModelCosts costs = model_costs(model, round_device(), training);

@@ -1,4 +1,4 @@
-// Interleaved 1F1B whose forwards and backwards run as pairs (--overlap-moe-expert-parallel-comm).
+// Interleaved 1F1B with forwards and backwards as pairs (--overlap-moe-expert-parallel-comm).
 
 #include "ppsim/schedule/generators.hpp"
 #include "ppsim/study/evaluate.hpp"

@@ -216,7 +216,7 @@ TEST_CASE("v-auto counts bytes with a memory limit, including what I frees") {
 }
 
 TEST_CASE("v-auto finds its own order if transfers outlast forwards, far above a first bound") {
-  // `ppsim synthesize` proves that no order is shorter than 744.5 us; what is published takes 1107 us
+  // `ppsim synthesize` proves that no order is shorter than 744.5 us; the published order takes 1107 us
   const Shape shape{.stages = 3, .microbatches = 17, .vpp = 2};
   const Outcome outcome = planned("v-auto", equal_chunks(shape, 8us, 1500ns, 5500ns, 28us), 12);
   CHECK(outcome.report.makespan <= 770us);

@@ -1,4 +1,4 @@
-// What a run is advised to try next, and with which figures.
+// Advice for the next run, with its figures.
 
 #include "ppsim/study/advice.hpp"
 #include "support/runs.hpp"

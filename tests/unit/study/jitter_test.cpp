@@ -1,4 +1,4 @@
-// What a step takes where tasks vary, against closed forms and another sampler.
+// Step times with varying tasks, compared with closed forms and another sampler.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/study/jitter.hpp"

@@ -1,4 +1,4 @@
-// What a step takes with other costs, of an order that is known: what a run of its own says.
+// Step time of a known order with other costs, compared with a separate run.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/engine/simulate.hpp"

@@ -31,7 +31,7 @@ TaskGraph usual_graph(const Shape& shape = two_stages) {
   return lower(generate("1f1b", shape), uniform_scenario(shape, 10ms, 20ms));
 }
 
-/// A run of usual_graph() whose tasks take their time by factors.
+/// A run of usual_graph() with task times multiplied by factors.
 MeasuredRun varied_run(std::size_t steps, const FactorOf& factor, const Shape& shape = two_stages) {
   const TaskGraph graph = usual_graph(shape);
   std::vector<Timeline> timelines;
@@ -113,7 +113,7 @@ TEST_CASE("A long microbatch is long in all its tasks") {
     return lengths[step][index(task.microbatch)];
   };
   const MeasuredRun run = varied_run(100, length_of);
-  CHECK_FALSE(measured_jitter(varied_run(40, length_of), "run.json").apart); // of so few nobody can tell
+  CHECK_FALSE(measured_jitter(varied_run(40, length_of), "run.json").apart); // too few samples
   const MeasuredJitter jitter = measured_jitter(run, "run.json");
   CHECK(jitter.apart);
   CHECK(jitter.of_microbatch == Approx(0.5).epsilon(0.1));
@@ -184,7 +184,7 @@ TEST_CASE("Stages and passes vary like their own tasks") {
   CHECK(deviation(0, Pass::forward) < 0.05);
   CHECK(deviation(1, Pass::backward) < 0.05);
   CHECK(jitter.own[1][static_cast<std::size_t>(Pass::weight_grad)] ==
-        jitter.own[1][static_cast<std::size_t>(Pass::backward)]); // of which it is a half
+        jitter.own[1][static_cast<std::size_t>(Pass::backward)]); // it is half of the backward
 }
 
 TEST_CASE("A seed gives one measured spread") {

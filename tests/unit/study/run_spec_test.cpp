@@ -1,4 +1,4 @@
-// What a program asks of the library, without a command line.
+// Library calls by a program, without a command line.
 
 #include "ppsim/study/build_run.hpp"
 #include "ppsim/study/evaluate.hpp"

@@ -20,7 +20,7 @@ SweepAxis axis(std::string option, const Rows& values) {
   return made;
 }
 
-/// A spec that is refused at once, and says which it was.
+/// A spec that is rejected at once with an error that names it.
 RunSpec refused(std::size_t point) {
   throw Error{ExitCode::bad_input, Problem{"point", fmt::format("{}", point), ""}};
 }
@@ -94,13 +94,13 @@ TEST_CASE("A row has the figures of its run, and a refused or deadlocked run is 
   CHECK(row.figures->schedule == "1f1b");
   CHECK(row.figures->step_time == std::chrono::milliseconds{33}); // (8 + 4 - 1) 3 ms
   CHECK(row.figures->bubble_ratio == Approx(9.0 / 33));
-  CHECK_FALSE(row.figures->peak); // nobody says how large an activation is
+  CHECK_FALSE(row.figures->peak); // no activation size given
   CHECK_FALSE(row.figures->fits);
   spec.activation_bytes = {Bytes{100}};
   spec.memory_limit = Bytes{399};
   const SweepRow full = sweep_row([&] { return spec; });
   REQUIRE(full.figures);
-  CHECK(full.figures->peak == Bytes{400}); // of stage 0: as many as there are stages
+  CHECK(full.figures->peak == Bytes{400}); // of stage 0: one per stage
   CHECK(full.figures->fits == false);
   spec.stages.reset();
   const SweepRow none = sweep_row([&] { return spec; });

@@ -166,7 +166,7 @@ TEST_CASE("A variation reports notes at both ends of its range once, with their 
   const Rows of_dualpipe{"`forward`: values are per chunk, but here each chunk runs on two stages, one per direction: "
                          "no value is that of one device (dualpipe)"};
   CHECK(notes("comm=1us..1ms", {"--backward", "2ms"}) == of_dualpipe);
-  CHECK(notes("comm=0..1ms", {"--backward", "2ms"}) == of_dualpipe); // "transfers take no time" is said at 0 only
+  CHECK(notes("comm=0..1ms", {"--backward", "2ms"}) == of_dualpipe); // "transfers take no time" applies only at 0
   CHECK(notes("backward=1ms..2ms", {"--boundary-bytes", "1MB"}) ==
         Rows{"`boundary-bytes`: without `bandwidth` sizes take no time; they only count as volume", of_dualpipe[0]});
 }

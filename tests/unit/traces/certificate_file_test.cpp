@@ -1,4 +1,4 @@
-// Certificates as files: what is written is read back, and nothing in a file is trusted.
+// Certificate files: round trips, and checks of every value in a file.
 
 #include "ppsim/traces/certificate_file.hpp"
 

@@ -84,7 +84,7 @@ TEST_CASE("Costs of a run of forwards alone have a note") {
 
 namespace {
 
-/// Costs of the mean stage of a run whose chunks take these forwards, and backwards of twice that.
+/// Costs of the mean stage of a run with these forward times of chunks, and backwards of twice the time.
 std::string of_mean_stage(const Schedule& schedule, const std::vector<Duration>& forwards) {
   Scenario scenario = uniform_scenario(schedule.shape(), 1ms, 2ms, 20us);
   scenario.costs.forward = scenario.costs.input_grad = scenario.costs.weight_grad = forwards;

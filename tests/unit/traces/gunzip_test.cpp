@@ -1,4 +1,4 @@
-// What is packed with gzip, unpacked within limits.
+// Decompression of gzip data within limits.
 
 #include "ppsim/base/error.hpp"
 #include "support/gzip.hpp"

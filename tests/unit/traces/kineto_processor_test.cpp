@@ -1,4 +1,4 @@
-// Profiles of the PyTorch profiler without a GPU: what is work of a task there, and what is its wait.
+// Profiles of the PyTorch profiler without a GPU: work and waiting time of tasks.
 
 #include "support/kineto_reading.hpp"
 

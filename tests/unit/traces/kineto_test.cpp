@@ -145,7 +145,7 @@ TEST_CASE("Without GPU annotations, a task spans the kernels launched inside its
   CHECK(recorded.tasks[0].end == 240000);
   CHECK(recorded.tasks[1].start == 250000);
   CHECK(recorded.tasks[1].end == 290000);
-  CHECK(recorded.notes.size() == 1); // steps were told apart by actions alone
+  CHECK(recorded.notes.size() == 1); // steps were distinguished by actions only
 }
 
 TEST_CASE("An overlapped pair is two tasks that share its time in proportion to their times alone") {

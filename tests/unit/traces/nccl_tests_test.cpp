@@ -25,7 +25,7 @@ Imported import(std::string_view text) {
   return import(std::vector<ImportFile>{{"runs/ring.txt", text}});
 }
 
-/// The value of a line, without its quotes; empty where there is none.
+/// The value of a line, without its quotes; empty if there is none.
 std::string value(const Imported& imported, std::string_view key) {
   const ScenarioDocument::Entry* const entry = imported.costs.find(key);
   return entry == nullptr ? std::string{} : entry->value.substr(1, entry->value.size() - 2);
@@ -94,7 +94,7 @@ TEST_CASE("Tables of other versions of nccl-tests declare their time columns", "
       "0e+00\n");
   CHECK(latency(old) == std::chrono::microseconds{10});
   CHECK(bandwidth(old) == Approx(1e9));
-  // New: -I and timestamps; the mean of the first column is not what is taken.
+  // New: -I and timestamps; the mean of the first column is not used.
   const Imported per_iteration = import(
       "# Collective test starting: sendrecv_perf\n"
       "#       size         count      type   redop    root     time   algbw   busbw  #wrong    i_min    i_max    "

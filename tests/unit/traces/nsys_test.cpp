@@ -197,7 +197,7 @@ TEST_CASE("Ranks in separate files are aligned by the start of their sessions", 
   CHECK(tasks_of(other) == tasks_of(same));
   const Recorded absurd = read({rank(1, 3, "a"), rank(0, epoch, "a")});
   CHECK_FALSE(absurd.one_clock);
-  for (const auto& [one, two] : {std::pair{"", ""}, std::pair{"a", ""}}) { // nobody knows of which host
+  for (const auto& [one, two] : {std::pair{"", ""}, std::pair{"a", ""}}) { // unknown host
     const Recorded unknown = read({rank(1, epoch + 500, one), rank(0, epoch, two)});
     CHECK_FALSE(unknown.one_clock);
     CHECK(tasks_of(unknown) == tasks_of(same));

@@ -1,4 +1,4 @@
-// Operation traces as CSV: what is read, and what is refused.
+// Operation traces as CSV: reading and errors.
 
 #include "ppsim/traces/import.hpp"
 #include "support/measured.hpp"

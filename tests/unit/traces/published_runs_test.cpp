@@ -1,4 +1,4 @@
-// Tables of published runs: what is read, and what is refused.
+// Tables of published runs: reading and errors.
 
 #include "ppsim/traces/published.hpp"
 #include "support/runs.hpp"

@@ -78,7 +78,7 @@ TEST_CASE("A transfer takes the time of the side that did not wait, and does not
   example.add(0);
   for (traces::TransferEvent& event : example.recorded.transfers) {
     if (event.stage != 0 || event.task.pass != Pass::forward) continue;
-    event.end -= 5'000;                                            // the sender is done before the receiver says so
+    event.end -= 5'000;                                            // the sender ends before the receiver
     if (index(event.task.microbatch) == 1) event.start -= 400'000; // and was ready too early
   }
   const Timeline step = example.assembled().runs.front().steps.front();
@@ -163,7 +163,7 @@ TEST_CASE("Steps that are incomplete, contain a task twice, or have another orde
   CHECK(imported.runs.front().steps.size() == 2);
   CHECK(dropped(imported, "steps in which a task appears twice") == 1);
   CHECK(dropped(imported, "steps with another order than most") == 1);
-  CHECK(dropped(imported, "steps that are not complete") == 2); // 3, and what is left of 9
+  CHECK(dropped(imported, "steps that are not complete") == 2); // 3, and the rest of 9
 }
 
 TEST_CASE("Tasks of a stage that overlap by less than the time error are moved apart, others are an error") {

@@ -1,4 +1,4 @@
-// Run files: what is written is read back, and nothing in a file is trusted.
+// Run files: round trips, and checks of every value in a file.
 
 #include "ppsim/traces/run_file.hpp"
 #include "support/golden.hpp"
@@ -55,7 +55,7 @@ std::string replaced(std::string text, std::string_view part, std::string_view b
   return text.replace(at, part.size(), by);
 }
 
-/// What read_run() says of a small run in whose file `part` stands as `by`.
+/// Message of read_run() for a small run file with `part` replaced by `by`.
 Refusal refusal_with(std::string_view part, std::string_view by) {
   const std::string text = replaced(traces::write_run(small_run()), part, by);
   return refusal_of([&] { static_cast<void>(traces::read_run(text, "run.json")); });

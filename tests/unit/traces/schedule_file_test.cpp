@@ -1,4 +1,4 @@
-// PyTorch pipelining CSV: what is read, what is refused and in which words, and what is written.
+// PyTorch pipelining CSV: reading, error messages and writing.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/schedule/generators.hpp"
@@ -20,7 +20,7 @@ using Lines = std::vector<std::string>;
 
 namespace {
 
-/// What the reader says about a file: "where: what -- hint" per problem.
+/// Messages of the reader for a file: "where: what -- hint" per problem.
 Lines faults_of(std::string_view text, std::string_view name = "s.csv") {
   try {
     (void)traces::read_schedule(text, name);

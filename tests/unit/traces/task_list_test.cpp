@@ -1,4 +1,4 @@
-// InfiniTrain task lists: what is read, what is refused and in which words, and what is written.
+// InfiniTrain task lists: reading, error messages and writing.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/traces/schedule_file.hpp"

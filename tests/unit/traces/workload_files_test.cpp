@@ -129,7 +129,7 @@ TEST_CASE("A Chakra file is in the wire format of protobuf", "[workload]") {
   const WorkloadNode& receive = workload.nodes[workload.partner[1]];
   CHECK(receive.name == "1RECV_F0");
   CHECK(receive.tag == send.tag);
-  CHECK(receive.after.empty()); // it is posted at once: the network, not the order, says when it ends
+  CHECK(receive.after.empty()); // posted at once: the network, not the order, determines its end
 }
 
 TEST_CASE("Microseconds of Chakra add up to the time of a stage", "[workload]") {
