@@ -1,6 +1,5 @@
-// How fast is the path from order to report, in tasks per second? Each figure is beside the speed of light: the
-// bare recurrence for 1F1B, with a cursor per stage and index arithmetic for dependencies, that knows neither causes
-// nor other orders.
+// Tasks per second from an order to its report. The reference ("speed of light") is a bare recurrence for 1F1B: a
+// cursor per stage and index arithmetic for dependencies, without causes or other orders.
 //
 //   build/release/bench/ppsim_bench                       all of it
 //   build/release/bench/ppsim_bench --benchmark_filter=64/1024
@@ -34,8 +33,7 @@ using namespace ppsim;
 constexpr std::int64_t forward_ns = 1'000'000;
 constexpr std::int64_t backward_ns = 2'000'000;
 
-/// 1F1B on p stages and m microbatches by the bare recurrence. Ends are by stage and microbatch, -1 where not yet
-/// known.
+/// 1F1B on p stages and m microbatches by the bare recurrence. Ends are by stage and microbatch; -1: not yet known.
 struct BareRecurrence {
   struct Cursor {
     std::size_t forwards = 0, backwards = 0;
@@ -50,7 +48,7 @@ struct BareRecurrence {
     return s + 1 == p ? forward_end[s * m + k] : backward_end[(s + 1) * m + k];
   }
 
-  /// Runs stage s until it has to wait; how many tasks it ran.
+  /// Runs stage s until it has to wait; returns the number of tasks it ran.
   std::size_t advance(std::size_t s, Cursor& at) const {
     const std::size_t warmup = std::min(m, p - 1 - s);
     std::size_t ran = 0;
@@ -66,7 +64,7 @@ struct BareRecurrence {
     return ran;
   }
 
-  /// The end of the whole.
+  /// The makespan.
   [[nodiscard]] std::int64_t run() const {
     std::vector<Cursor> stages(p);
     for (std::size_t left = 2 * p * m; left > 0;)
@@ -97,7 +95,7 @@ Scenario scenario(const Shape& shape, TransferModel model = TransferModel::laten
   return made;
 }
 
-/// Processor time since it was made, in seconds: other load on the machine counts less than on a wall clock.
+/// Processor time since construction, in seconds: less affected by other load than wall time.
 class Stopwatch {
 public:
   [[nodiscard]] double seconds() const { return static_cast<double>(std::clock() - start_) / CLOCKS_PER_SEC; }
@@ -106,7 +104,7 @@ private:
   std::clock_t start_ = std::clock();
 };
 
-/// Seconds per task of the recurrence at each p and m: measured once, before the figure that is compared with it.
+/// Seconds per task of the recurrence at each p and m: measured once, before the figure compared with it.
 double light_seconds_per_task(const Shape& shape) {
   static std::map<std::pair<std::size_t, std::size_t>, double> measured;
   double& seconds = measured[{shape.stages, shape.microbatches}];
@@ -124,7 +122,7 @@ double light_seconds_per_task(const Shape& shape) {
   return seconds = stopwatch.seconds() / (2.0 * static_cast<double>(cells * rounds));
 }
 
-/// Reports tasks per second, and how many times longer a task takes than at the speed of light.
+/// Reports tasks per second, and the time of a task relative to the recurrence's.
 void finish(benchmark::State& state, std::size_t tasks_per_round, const Stopwatch& stopwatch) {
   const double tasks = static_cast<double>(tasks_per_round) * static_cast<double>(state.iterations());
   const double seconds = stopwatch.seconds();
@@ -189,7 +187,7 @@ void simulate_graph(benchmark::State& state, TransferModel model, std::int64_t c
   finish(state, graph.size(), stopwatch);
 }
 
-/// The engine of `streams` alone, on operations that are placed before: sends and receives count as tasks do.
+/// Only the engine of `streams`, with operations placed before: sends and receives count as tasks.
 void simulate_operations(benchmark::State& state, Communicators communicators, std::int64_t slowdown_ppm) {
   const Shape shape = shape_of(state);
   Scenario costs = scenario(shape, TransferModel::streams, 100'000);
@@ -229,7 +227,7 @@ void order_to_report(benchmark::State& state) {
   finish(state, 2 * shape.chunks() * shape.microbatches, stopwatch);
 }
 
-/// The step of an order that is there, with other costs each time: what a study asks for thousands of times.
+/// The step of an existing order with other costs each time, as studies need it thousands of times.
 void evaluate(benchmark::State& state, TransferModel model, std::int64_t comm_ns) {
   const Shape shape = shape_of(state);
   Scenario costs = scenario(shape, model, comm_ns);
@@ -244,7 +242,7 @@ void evaluate(benchmark::State& state, TransferModel model, std::int64_t comm_ns
   state.counters["evaluations/s"] = static_cast<double>(state.iterations()) / stopwatch.seconds();
 }
 
-/// Steps side by side whose tasks take times of their own.
+/// Concurrent steps whose tasks have different times.
 void evaluate_lanes(benchmark::State& state) {
   const Shape shape = shape_of(state);
   const TaskGraph graph = lower(order(shape), scenario(shape, TransferModel::latency, 100'000));
@@ -265,7 +263,7 @@ void read_csv(benchmark::State& state) {
   finish(state, 2 * shape_of(state).chunks() * shape_of(state).microbatches, stopwatch);
 }
 
-/// Every schedule that applies, on two threads: wall time is what one waits for.
+/// Every schedule that applies, on two threads, in wall time.
 void compare_all(benchmark::State& state) {
   const std::vector<std::string> flags{
       "--stages", std::to_string(state.range(0)), "--mb", std::to_string(state.range(1)), "--comm", "100us"};
@@ -273,8 +271,8 @@ void compare_all(benchmark::State& state) {
   for ([[maybe_unused]] const auto round : state) benchmark::DoNotOptimize(compare(inputs, 2));
 }
 
-/// Llama 3 70B on 512 H100, every configuration whose order is by rule: how many are decided a second, and how
-/// many of them simulated, on two threads.
+/// Llama 3 70B on 512 H100, every configuration with a rule-based order, on two threads: configurations decided per
+/// second, and the simulated ones.
 void plan_cluster(benchmark::State& state) {
   PlanRequest request;
   request.run.model_shape = find_model("llama-3-70b");
@@ -308,7 +306,7 @@ void sizes_with_chunks(benchmark::internal::Benchmark* benchmark) {
   benchmark->Args({16, 1024, 8});
 }
 
-/// A plot of 100 points, from the command line to the stretches: ten schedules, of which three search.
+/// A plot of 100 points, from the command line to the intervals: ten schedules, three of which search.
 void vary_all(benchmark::State& state) {
   const std::vector<std::string> flags{
       "--stages",    std::to_string(state.range(0)),
@@ -319,8 +317,8 @@ void vary_all(benchmark::State& state) {
   for ([[maybe_unused]] const auto round : state) benchmark::DoNotOptimize(vary(inputs, {.threads = 2}));
 }
 
-/// An order and its bound, with room for 1.5 p activations and transfers of half a forward. `gap_%` says how good they
-/// are: faster and worse is no progress.
+/// An order and its bound, with memory for 1.5 p activations and transfers of half a forward. `gap_%` is the quality:
+/// faster but worse is no progress.
 void synthesize_order(benchmark::State& state, const char* placement) {
   const std::vector<std::string> flags{"--stages",
                                        std::to_string(state.range(0)),
@@ -344,8 +342,8 @@ void synthesize_order(benchmark::State& state, const char* placement) {
   state.counters["gap_%"] = 100 * gap;
 }
 
-/// A profile of about `size` bytes, most of which is of no interest, as in real ones: per kernel five operations of the
-/// processor, a launch and two arrows.
+/// A profile of about `size` bytes, mostly irrelevant events as in real ones: per kernel five processor operations, a
+/// launch and two arrows.
 std::string profile(std::size_t size) {
   constexpr int kernels = 200;
   constexpr int operations = 5;
@@ -383,7 +381,7 @@ void read_kineto(benchmark::State& state) {
   state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * text.size()));
 }
 
-/// Every schedule that can be made by name, at one size.
+/// Every named schedule at one size.
 void register_schedules() {
   for (const Generator* generator : generators()) {
     const auto add = [&](const std::string& what, auto measure) {

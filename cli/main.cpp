@@ -51,7 +51,7 @@ void print(const ppsim::Error& error) {
   }
 }
 
-/// What there was not enough memory for: what was asked for, or the files that were read.
+/// The cause of missing memory: the request, or the input files.
 ppsim::Problem out_of_memory(bool imports) {
   if (imports)
     return {"memory", "not enough for these files",
@@ -59,9 +59,9 @@ ppsim::Problem out_of_memory(bool imports) {
   return {"memory", "not enough for a run of this size", "use fewer microbatches or stages"};
 }
 
-/// Says what is wrong, and ends the other processes that mpirun started with this one.
+/// Prints the error and ends the other processes that mpirun started with this one.
 int fail(const ppsim::Error& error) {
-  ppsim::runtime::leave_word_to_first(error.code());
+  ppsim::runtime::defer_error_to_first(error.code());
   print(error);
   ppsim::runtime::abort_processes(error.code());
   return static_cast<int>(error.code());

@@ -1,13 +1,12 @@
-// Where the memory of large runs comes from. A graph of 10^8 tasks takes gigabytes that are walked by hundreds of
-// stages at a time: with pages of 4 KiB half of the time goes into looking them up and handing them out, one by one.
-// And runs of 10^5 tasks, of which a comparison makes thousands, spend as long on giving their memory back and getting
-// it anew.
+// Memory for large runs. A graph of 10^8 tasks takes gigabytes, walked by hundreds of stages concurrently: with 4 KiB
+// pages, half of the time is spent on page faults and TLB misses. Runs of 10^5 tasks, thousands of them in a
+// comparison, spend as long on freeing and allocating memory.
 
 #include <cstdlib>
 #include <limits>
 #include <new>
 
-// Sanitizers put their own in this place.
+// Sanitizers replace these functions themselves.
 #if defined(__has_feature)
 #  if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
 #    define PPSIM_SANITIZED
@@ -22,18 +21,18 @@
 namespace {
 
 constexpr std::size_t huge_page = std::size_t{2} << 20U;
-constexpr std::size_t large_block = 4 * huge_page; // of less most would be left over
+constexpr std::size_t large_block = 4 * huge_page; // smaller ones would waste most of it
 
-/// What is smaller stays with the process when it is given back.
+/// Smaller blocks stay with the process after they are freed.
 [[maybe_unused]] const bool keeps_memory =
     mallopt(M_MMAP_THRESHOLD, large_block) != 0 && mallopt(M_TRIM_THRESHOLD, 16 * large_block) != 0;
 
-/// Null where there is not so much.
+/// Null if memory runs out.
 void* allocate(std::size_t size) noexcept {
   if (size < large_block || size > std::numeric_limits<std::size_t>::max() - huge_page)
     return std::malloc(size > 0 ? size : 1); // NOLINT: this is what `new` is made of
   void* const block = std::aligned_alloc(huge_page, (size + huge_page - 1) / huge_page * huge_page);
-  if (block != nullptr) madvise(block, size, MADV_HUGEPAGE); // a wish: where there are none, small ones will do
+  if (block != nullptr) madvise(block, size, MADV_HUGEPAGE); // a hint: without huge pages, small ones suffice
   return block;
 }
 

@@ -1,4 +1,4 @@
-// The playground's page: the engine, what shows a run, and the knobs, in one document that opens from a disk.
+// The playground's page: the engine, the scripts and the controls in one document that works from a disk.
 //   document SCRIPT HASH SCRIPT HASH ENGINE: two scripts with their sha256 in base64, and the module, which it
 //   compiles.
 
@@ -17,13 +17,13 @@
 
 namespace {
 
-/// Empty where there is none: it was made a moment ago.
+/// Empty if it cannot be read; the build has just written it.
 std::string content_of(const char* path) {
   std::ifstream file{path, std::ios::binary};
   return {std::istreambuf_iterator<char>{file}, {}};
 }
 
-/// What the page begins with.
+/// The initial settings of the page.
 std::string settings(const std::string& engine) {
   std::vector<std::string_view> names;
   for (const ppsim::Generator* generator : ppsim::generators()) names.push_back(generator->name);

@@ -1,4 +1,4 @@
-// The playground's engine: the words of command lines in, a report or the data of a page out, all as JSON.
+// The playground's engine: takes command lines and returns a report or the data of a page, as JSON.
 
 #include "ppsim/base/call.hpp"
 #include "ppsim/base/error.hpp"
@@ -32,7 +32,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// Throws Error where `text` is not JSON of that kind.
+/// Throws Error if `text` is not JSON of that kind.
 template <class Value>
 [[nodiscard]] Value value_in(std::string_view text, std::string_view kind, std::string_view example) {
   try {
@@ -42,10 +42,10 @@ template <class Value>
   }
 }
 
-/// What an answer can be.
+/// The kinds of answers.
 enum class Answer { report, page };
 
-/// Throws Error where words ask for what such an answer does not hold.
+/// Throws Error if arguments request outputs that such an answer does not contain.
 void refuse_outputs(const cli::Inputs& inputs, Answer answer) {
   constexpr std::array<std::string_view, 4> answered{"bound", "jitter", "samples", "sensitivity"};
   Problems problems;
@@ -58,7 +58,7 @@ void refuse_outputs(const cli::Inputs& inputs, Answer answer) {
   problems.throw_if_any();
 }
 
-/// What a command line asks for, simulated.
+/// A simulated command line.
 struct Simulated {
   cli::Inputs inputs;
   Evaluation run;
@@ -91,7 +91,7 @@ struct Simulated {
                                               "use fewer microbatches or stages"}});
 }
 
-/// Does it; what is wrong where that throws, else null.
+/// Runs the action; returns its problems if it throws, otherwise null.
 template <class Action>
 [[nodiscard]] nlohmann::json errors_in(Action act) {
   try {
@@ -101,7 +101,7 @@ template <class Action>
     return errors_of(error);
   } catch (const std::bad_alloc&) {
     return too_large();
-  } catch (const std::length_error&) { // more than 32 bits can count
+  } catch (const std::length_error&) { // exceeds 32 bits
     return too_large();
   } catch (const std::exception& error) {
     return errors_of({ExitCode::internal, Problem{"internal error", error.what(),
@@ -124,7 +124,7 @@ template <class Action>
   return errors.is_null() ? answer : refusal(errors);
 }
 
-/// The data of one page of all runs; null where there are none.
+/// The data of one page of all runs; null if there are none.
 [[nodiscard]] std::string page_of(const std::vector<Simulated>& runs) {
   if (runs.empty()) return "null";
   std::vector<viz::Panel> panels;

@@ -1,4 +1,4 @@
-// ppsim calibrate: what tasks and transfers take here, as a scenario.
+// ppsim calibrate: measures tasks and transfers on this machine, as a scenario.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/runtime/calibration.hpp"
@@ -17,7 +17,7 @@
 namespace ppsim::cli::calibrate_command {
 namespace {
 
-/// Without costs, which are what is asked for; only the order and the shape count.
+/// Without costs, which are the result; only the order and the shape count.
 Schedule schedule_of(const Inputs& inputs) {
   Inputs shaped;
   shaped.where = inputs.where; // for errors
@@ -27,7 +27,7 @@ Schedule schedule_of(const Inputs& inputs) {
   shaped.order = inputs.order;
   shaped.microbatches = inputs.microbatches;
   if (!inputs.microbatches && inputs.order == nullptr)
-    shaped.microbatches = 2 * inputs.stages.value_or(1); // a steady state of some length
+    shaped.microbatches = 2 * inputs.stages.value_or(1); // long enough for a steady state
   shaped.pair = PairRule{.kind = PairRule::Kind::serial};
   Schedule schedule = build_run(shaped).schedule;
   if (schedule.asynchronous())
@@ -38,7 +38,7 @@ Schedule schedule_of(const Inputs& inputs) {
   return schedule;
 }
 
-/// How transfers last is what is asked for, so that nothing can pace them.
+/// Transfer times are the result, so emulated links make no sense.
 void refuse_pacing(const Inputs& inputs) {
   if (inputs.transport != "paced") return;
   throw Error{ExitCode::bad_input,
@@ -52,7 +52,7 @@ std::string spread(const runtime::Spread& spread) {
                      format_duration(spread.p95));
 }
 
-/// What was measured, and how far it can be trusted, for people; the file has all of it.
+/// The measurements and their reliability for the terminal; the file has everything.
 std::string summary(const runtime::Calibration& calibration) {
   constexpr std::string_view row = "  {:<18}  {:<36}  {}\n";
   std::string text = fmt::format("calibrated on {}: {}\n", calibration.facts.backend, calibration.facts.compute);
@@ -90,9 +90,9 @@ ExitCode run(const Inputs& inputs) {
   const Schedule schedule = schedule_of(inputs);
   runtime::Backend& backend = backend_of(inputs);
   Inputs real = inputs;
-  real.compute = runtime::Compute::real; // whatever a scenario says that replays are to be
+  real.compute = runtime::Compute::real; // overrides the scenario's setting for replays
   auto calibration = runtime::calibrate(backend, schedule, run_options(real, backend, schedule, false));
-  if (!calibration) return ExitCode::done; // another process has it
+  if (!calibration) return ExitCode::done; // another process has the result
   calibration->facts.command = inputs.command;
   if (calibration->contended)
     note("contended: other programs used the same cores, or there are more stages than cores; the times are "

@@ -1,4 +1,4 @@
-// ppsim certify: is what a certificate says of an order, and of all orders, true.
+// ppsim certify: whether the claims of a certificate about an order, and about all orders, are true.
 
 #include "ppsim/base/words.hpp"
 #include "ppsim/certificate/certificate.hpp"
@@ -15,7 +15,7 @@
 namespace ppsim::cli::certify_command {
 namespace {
 
-/// "within 2.5 % of the best", of an order and a bound that hold.
+/// "within 2.5 % of the best", for an order and a bound that hold.
 std::string gap_in_words(Duration makespan, Duration bound) {
   if (makespan == bound) return "optimal";
   return fmt::format("the order is within {:.3g} %", 100.0 * fraction(makespan - bound, bound));
@@ -36,7 +36,7 @@ std::string in_a_sentence(const Certificate& certificate, const CertificateVerdi
   return text;
 }
 
-/// What is not true, each with what to do.
+/// The false claims, each with a remedy.
 std::vector<Problem> refuted(const Certificate& certificate, const CertificateVerdict& verdict,
                              const std::string& where) {
   std::vector<Problem> problems;

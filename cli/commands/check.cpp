@@ -1,4 +1,4 @@
-// ppsim check: is a schedule file valid, and can it deadlock.
+// ppsim check: whether a schedule file is valid, and whether it can deadlock.
 
 #include "ppsim/base/words.hpp"
 #include "ppsim/engine/hang.hpp"
@@ -31,14 +31,14 @@ struct Verdict {
 struct HangVerdict {
   Communicators communicators{};
   std::optional<Hang> hang{};
-  std::string_view lowering{};           ///< that placed them; empty where they are the file's own
-  bool eager_runs = false;               ///< where it hangs: it would not if no send waited for its receive
-  std::optional<std::string> mismatch{}; ///< what would receive other data than was meant for it
-  std::optional<std::string> uneven{};   ///< what NCCL leaves undefined: a doubt, and no error
+  std::string_view lowering{};           ///< that placed them; empty if they are the file's own
+  bool eager_runs = false;               ///< if it hangs: it would not if no send waited for its receive
+  std::optional<std::string> mismatch{}; ///< what would receive wrong data
+  std::optional<std::string> uneven{};   ///< what NCCL leaves undefined: a warning, not an error
   [[nodiscard]] bool is_good() const { return !hang && !mismatch; }
 };
 
-/// Costs do not matter here, but for the order of what could be posted at once.
+/// Costs matter only for the order of operations that could be posted at the same time.
 Scenario scenario_to_check(const Inputs& inputs, const Schedule& schedule) {
   Scenario scenario = uniform_scenario(schedule.shape(), std::chrono::milliseconds{1}, std::chrono::milliseconds{2});
   scenario.network.streams = {.lowering = std::string{lowering_in(inputs, schedule.communications() != nullptr)},
@@ -47,7 +47,7 @@ Scenario scenario_to_check(const Inputs& inputs, const Schedule& schedule) {
   return scenario;
 }
 
-/// Times do not matter for deadlock: each stage's order is fixed, so is what it waits for.
+/// Times do not matter for deadlocks: each stage has a fixed order.
 Verdict try_model(const Inputs& inputs, const Schedule& schedule, TransferModel model, const std::string& where) {
   Scenario scenario = scenario_to_check(inputs, schedule);
   scenario.network.model = model;
@@ -66,7 +66,7 @@ HangVerdict try_communicators(const TaskGraph& graph) {
   HangVerdict verdict{communicators_of(graph)};
   if (const Lowering* const lowering = lowering_of(graph)) verdict.lowering = lowering->name;
   verdict.mismatch = find_mismatch(schedule, order, verdict.communicators);
-  if (verdict.mismatch) return verdict; // what is matched in another order than was meant, does not wait as was meant
+  if (verdict.mismatch) return verdict; // operations matched in the wrong order also wait differently
   verdict.hang = find_hang(schedule, order, verdict.communicators);
   verdict.eager_runs = verdict.hang && !find_hang(schedule, order, verdict.communicators, true);
   verdict.uneven = find_uneven_groups(schedule, order, verdict.communicators);
@@ -77,13 +77,13 @@ bool asks_for_hangs(const Inputs& inputs) {
   return inputs.p2p || inputs.lowering;
 }
 
-/// What is said about hangs: what was asked for, else of a file that has sends and receives all there is.
+/// The communicators to check: the requested ones, otherwise all if the file has sends and receives.
 std::vector<HangVerdict> hang_verdicts(const Inputs& inputs, const Schedule& schedule, const std::string& where) {
   const bool asked = asks_for_hangs(inputs);
   if (!asked && schedule.communications() == nullptr) return {};
   const auto placed_for = [&](std::optional<Communicators> communicators) {
     Scenario scenario = scenario_to_check(inputs, schedule);
-    if (communicators) scenario.network.streams.communicators = communicators; // some lowerings ask for them
+    if (communicators) scenario.network.streams.communicators = communicators; // some lowerings depend on them
     return lower(schedule, std::move(scenario), where);
   };
   const auto verdict_on = [&](std::optional<Communicators> communicators) {
@@ -101,7 +101,7 @@ std::string name_of(const HangVerdict& verdict) {
   return verdict.lowering.empty() ? name : fmt::format("{} (lowering {})", name, verdict.lowering);
 }
 
-/// What is wrong as one sentence, and what to do.
+/// The problem as one sentence, with a remedy.
 Problem problem_of(const HangVerdict& verdict, const std::string& where) {
   const std::string name = fmt::format("{}: ", name_of(verdict));
   if (verdict.mismatch) return {where, name + *verdict.mismatch, std::string{mismatch_fix}};
@@ -180,7 +180,7 @@ std::string verdict_text(const Schedule& schedule, const std::vector<Verdict>& v
   return text;
 }
 
-/// Reads the file. Where it is malformed, scripts that asked for JSON get the problems there too.
+/// Reads the file. If it is malformed and JSON was requested, the JSON also contains the problems.
 traces::ScheduleFile read_or_report(const Inputs& inputs, const std::string& path, const std::string& where) {
   const std::string text = read_file(path, "check");
   try {
@@ -217,7 +217,7 @@ ExitCode run(const Inputs& inputs) {
   const TransferModel asked = inputs.transfer.value_or(TransferModel::latency);
   std::vector<Verdict> verdicts{try_model(inputs, file.schedule, asked, where)};
   const bool ok = !verdicts.front().deadlock.has_value();
-  const bool one_question = asks_for_hangs(inputs) && !inputs.transfer; // then there is one answer, but in JSON
+  const bool one_question = asks_for_hangs(inputs) && !inputs.transfer; // then there is one answer, except in JSON
   if (ok && !inputs.transfer && (!one_question || inputs.json))
     for (const TransferModel model : {TransferModel::link, TransferModel::blocking})
       verdicts.push_back(try_model(inputs, file.schedule, model, where));

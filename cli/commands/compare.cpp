@@ -34,10 +34,10 @@ std::size_t threads_of(const Inputs& inputs) {
   return inputs.threads.value_or(machine_threads());
 }
 
-/// So many charts fit on a page.
+/// The most charts on one picture.
 constexpr std::size_t most_charts = 8;
 
-/// The contenders to draw: the fastest, and in any case the one to take.
+/// The contenders to draw: the fastest, and always the recommended one.
 std::vector<std::size_t> drawn(const Comparison& comparison, std::size_t most) {
   std::vector<std::size_t> positions(std::min(most, comparison.contenders.size()));
   std::iota(positions.begin(), positions.end(), std::size_t{0});
@@ -46,9 +46,9 @@ std::vector<std::size_t> drawn(const Comparison& comparison, std::size_t most) {
   return positions;
 }
 
-/// A comparison as it is shown.
-struct Shown : ComparedRuns {
-  std::string recommendation; ///< what to take, in words
+/// A comparison with its recommendation.
+struct ComparisonOutput : ComparedRuns {
+  std::string recommendation; ///< in words
 };
 
 std::string recommend(const Comparison& comparison, const Inputs& inputs) {
@@ -63,22 +63,23 @@ std::string recommend(const Comparison& comparison, const Inputs& inputs) {
   return words;
 }
 
-/// A contender's run again, as no more of it is kept than its report.
-struct Redrawn {
+/// A contender's run, simulated again because a comparison keeps only reports.
+struct RepeatedRun {
   Evaluation run;
   RunReport report; ///< as in the comparison
 };
 
-/// What `draw` makes of the first `most` of them. `with_others`: each report says what other runs say of it.
+/// The output of `draw` for the first `most` of them. `with_others`: reports include the results of other runs.
 template <class Draw>
-std::string drawn_by(Draw draw, std::size_t most, bool with_others, const Shown& compared, const Inputs& inputs) {
+std::string drawn_by(Draw draw, std::size_t most, bool with_others, const ComparisonOutput& compared,
+                     const Inputs& inputs) {
   const Comparison& comparison = compared.comparison;
   const std::vector<std::size_t> positions = drawn(comparison, most);
-  std::vector<std::optional<Redrawn>> runs(positions.size());
+  std::vector<std::optional<RepeatedRun>> runs(positions.size());
   for_each_index(positions.size(), threads_of(inputs), [&](std::size_t i) {
     const Contender& contender = comparison.contenders[positions[i]];
     const RunSpec& spec = compared.candidate_of(contender).spec;
-    Redrawn& made = runs[i].emplace(evaluate(spec), contender.report);
+    RepeatedRun& made = runs[i].emplace(evaluate(spec), contender.report);
     if (!with_others) return;
     add_others(spec, made.run, false);
     made.report.what_if = made.run.report.what_if;
@@ -92,7 +93,7 @@ std::string drawn_by(Draw draw, std::size_t most, bool with_others, const Shown&
   return draw(panels);
 }
 
-std::string charts(const Shown& compared, const Inputs& inputs) {
+std::string charts(const ComparisonOutput& compared, const Inputs& inputs) {
   const auto draw = [&](std::span<const viz::Panel> panels) {
     return viz::svg_comparison(compared.comparison, panels);
   };
@@ -104,7 +105,7 @@ std::string page_title(std::size_t compared, std::size_t shown) {
   return compared == shown ? title : fmt::format("{}, {} of them here", title, shown);
 }
 
-std::string page(const Shown& compared, const Inputs& inputs) {
+std::string page(const ComparisonOutput& compared, const Inputs& inputs) {
   const Comparison& comparison = compared.comparison;
   const auto draw = [&](std::span<const viz::Panel> panels) {
     return page_of(
@@ -119,23 +120,25 @@ std::string page(const Shown& compared, const Inputs& inputs) {
 }
 
 constexpr std::array outputs{
-    Output<Shown>{"svg", &Inputs::svg, charts},
-    Output<Shown>{"html", &Inputs::html, page},
-    Output<Shown>{"jitter-svg", &Inputs::jitter_svg,
-                  [](const Shown& compared, const Inputs&) { return viz::svg_step_spread(compared.comparison); }},
-    Output<Shown>{"json", &Inputs::json,
-                  [](const Shown& compared, const Inputs&) {
-                    return traces::comparison_json(compared.comparison, compared.recommendation);
-                  }},
-    Output<Shown>{"table", &Inputs::table,
-                  [](const Shown& compared, const Inputs&) { return traces::comparison_csv(compared.comparison); }},
-    Output<Shown>{"markdown", &Inputs::markdown,
-                  [](const Shown& compared, const Inputs&) {
-                    return viz::comparison_markdown(compared.comparison, compared.recommendation);
-                  }},
+    Output<ComparisonOutput>{"svg", &Inputs::svg, charts},
+    Output<ComparisonOutput>{"html", &Inputs::html, page},
+    Output<ComparisonOutput>{
+        "jitter-svg", &Inputs::jitter_svg,
+        [](const ComparisonOutput& compared, const Inputs&) { return viz::svg_step_spread(compared.comparison); }},
+    Output<ComparisonOutput>{"json", &Inputs::json,
+                             [](const ComparisonOutput& compared, const Inputs&) {
+                               return traces::comparison_json(compared.comparison, compared.recommendation);
+                             }},
+    Output<ComparisonOutput>{
+        "table", &Inputs::table,
+        [](const ComparisonOutput& compared, const Inputs&) { return traces::comparison_csv(compared.comparison); }},
+    Output<ComparisonOutput>{"markdown", &Inputs::markdown,
+                             [](const ComparisonOutput& compared, const Inputs&) {
+                               return viz::comparison_markdown(compared.comparison, compared.recommendation);
+                             }},
 };
 
-/// Throws Error where an option is given that says nothing of such a comparison.
+/// Throws Error for options that have no effect on such a comparison.
 void check_options(const Inputs& inputs) {
   if (inputs.jitter_svg && (!inputs.varies_by_chance() || inputs.vary))
     throw Error{ExitCode::bad_input,
@@ -159,7 +162,7 @@ ExitCode run(const Inputs& inputs) {
   check_options(inputs);
   if (inputs.vary) return run_variation(inputs);
   const bool stdout_taken = uses_stdout(outputs, inputs);
-  Shown shown{compare_watched(inputs, threads_of(inputs)), {}};
+  ComparisonOutput shown{compare_watched(inputs, threads_of(inputs)), {}};
   shown.recommendation = recommend(shown.comparison, inputs);
   const Comparison& comparison = shown.comparison;
   const RunReport* const taken =
@@ -185,7 +188,7 @@ constexpr std::array sections{Section::pipeline, Section::model,    Section::cos
                               Section::memory,   Section::scenario, Section::comparison};
 constexpr std::array<std::string_view, 9> extra{"bound", "jitter", "jitter-from", "samples", "fail-if",
                                                 "seed",  "json",   "svg",         "html"};
-constexpr std::array<std::string_view, 2> except{"schedule", "resume"}; // there is --schedules
+constexpr std::array<std::string_view, 2> except{"schedule", "resume"}; // replaced by --schedules
 constexpr std::array examples{
     Example{"ppsim compare --stages 8 --mb 64",
             "every schedule that allows this shape, fastest first, and which to use"},

@@ -1,4 +1,4 @@
-// ppsim costs: what the blocks of a model cost, by its shape.
+// ppsim costs: the costs of a model's blocks, from its shape.
 
 #include "ppsim/scenario/model.hpp"
 #include "ppsim/study/build_scenario.hpp"
@@ -74,7 +74,7 @@ constexpr std::array figures{
     Figure{"gather_ns", "parameters gathered", as_time, [](Costs block) { return block.gather.count(); }},
 };
 
-/// One kind of block, and how many of it the model has.
+/// One kind of block, with its number in the model.
 struct Row {
   std::string_view key;
   std::string title;

@@ -1,4 +1,4 @@
-// ppsim help, man and completion: what the tables say, in three forms.
+// ppsim help, man and completion: three forms of the option tables.
 
 #include <fmt/format.h>
 

@@ -25,20 +25,19 @@
 namespace ppsim::cli::explain_command {
 namespace {
 
-/// Runs and what they say; the median step of one replica stands for all in pictures.
+/// Runs with their explanation; pictures show the median step of one replica.
 struct Explained {
   std::vector<MeasuredRun> runs;
   Explanation explanation;
   std::vector<std::string> names; ///< of the files, by replica
-  std::size_t drawn = 0;          ///< the replica of the pictures
+  std::size_t drawn = 0;          ///< the replica shown in pictures
 };
 
-/// Of the steps, the share whose means are to predict the others; and that whose steps are drawn from, which takes
-/// more.
+/// Shares of the steps that predict the others: by their means, and by drawing from them, which needs more steps.
 constexpr double default_share = 0.25;
 constexpr double default_share_of_draws = 0.5;
 
-/// A measured step with its reasons, ready to be shown.
+/// A measured step with its causes, ready to draw.
 struct ShownStep {
   TaskGraph graph;
   Timeline timeline;
@@ -58,7 +57,7 @@ ShownStep median_step_of(const Explained& explained, std::size_t number) {
   return {std::move(graph), std::move(timeline), std::move(report)};
 }
 
-/// What --replica says, else the one that takes longest.
+/// The replica of --replica, otherwise the slowest.
 std::size_t drawn_replica(const Inputs& inputs, const Explanation& explanation) {
   const auto& replicas = explanation.replicas;
   if (!inputs.replica)
@@ -99,7 +98,7 @@ Explained explain_inputs(const Inputs& inputs) {
   return explained;
 }
 
-/// Replicas are counted in the order of the files, whatever ranks they had.
+/// Replicas are counted in file order, whatever their ranks.
 std::string names_of_replicas(const Explained& explained) {
   if (explained.names.size() < 2) return "";
   std::string text = "files\n";
@@ -112,7 +111,7 @@ std::string report_of(const Explained& explained, const viz::TextOptions& option
   return viz::explanation_text(explained.runs, explained.explanation, options) + names_of_replicas(explained);
 }
 
-/// The replica of the pictures first, then others in their order.
+/// The drawn replica first, then the others in order.
 std::string page(const Explained& explained, const Inputs& /*inputs*/) {
   std::vector<std::size_t> numbers{explained.drawn};
   for (std::size_t i = 0; i < explained.runs.size() && numbers.size() < most_runs_on_page; ++i)

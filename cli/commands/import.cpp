@@ -1,4 +1,4 @@
-// ppsim import: what other programs measured, as costs and as a run.
+// ppsim import: measurements of other programs, as costs and as a run.
 
 #include "ppsim/traces/import.hpp"
 
@@ -25,10 +25,10 @@
 namespace ppsim::cli::import_command {
 namespace {
 
-/// In the path of --timeline: the rank of each replica, whose runs then go to a file each.
+/// Placeholder in the path of --timeline: the rank of each replica, for one file per replica.
 constexpr std::string_view replica_mark = "{replica}";
 
-/// A file stands where the format belongs: what may have been meant.
+/// A file was given instead of a format: suggests the intended command.
 [[noreturn]] void no_format(const Inputs& inputs, const std::string& path, std::string_view choices) {
   const traces::ImportFormat* guess = traces::guess_import_format(FileBytes{path, "import"}.bytes());
   throw Error{ExitCode::bad_input,
@@ -46,7 +46,7 @@ const traces::ImportFormat& format_of(const Inputs& inputs) {
     throw Error{ExitCode::bad_input,
                 Problem{"import", "no format and no file given", "for example: ppsim import kineto rank*.json.gz"}};
   if (const traces::ImportFormat* format = traces::find_import_format(*inputs.file)) return *format;
-  std::error_code none; // what cannot be asked is not a file
+  std::error_code none; // an unreadable path is not a file
   if (std::filesystem::is_regular_file(*inputs.file, none)) no_format(inputs, *inputs.file, choices);
   throw Error{ExitCode::bad_input, Problem{"import", fmt::format("unknown format {}", in_quotes(*inputs.file)),
                                            did_you_mean(*inputs.file, names, choices)}};
@@ -59,7 +59,7 @@ void refuse_empty(std::span<const traces::ImportFile> files) {
   problems.throw_if_any();
 }
 
-/// Of files that `format` cannot read: throws Error where some seem to have another one.
+/// For files that `format` cannot read: throws Error if some seem to have another format.
 void refuse_other_formats(std::span<const traces::ImportFile> files, const traces::ImportFormat& format) {
   Problems problems;
   for (const traces::ImportFile& file : files) {
@@ -75,13 +75,13 @@ traces::Imported read(const Inputs& inputs, const traces::ImportFormat& format) 
   if (inputs.files.empty())
     throw Error{ExitCode::bad_input, Problem{"import", "no file given",
                                              fmt::format("give the files after {}: {}", format.name, format.files)}};
-  std::deque<FileBytes> contents; // which stay where they are
+  std::deque<FileBytes> contents; // pointers to elements stay valid
   std::vector<traces::ImportFile> files;
   files.reserve(inputs.files.size());
   for (const std::string& path : inputs.files)
     files.push_back({display_name(path), contents.emplace_back(path, "import").bytes()});
   refuse_empty(files);
-  ShareShown progress{"read"};
+  ProgressShare progress{"read"};
   try {
     return format.read(files, {.stages = inputs.stages,
                                .vpp = inputs.vpp ? std::optional{inputs.vpp->front()} : std::nullopt,
@@ -93,7 +93,7 @@ traces::Imported read(const Inputs& inputs, const traces::ImportFormat& format) 
   }
 }
 
-/// What a format has no use for is refused: it would do nothing.
+/// Refuses options that have no effect for the format.
 void check_options(const Inputs& inputs, const traces::ImportFormat& format) {
   Problems problems;
   const auto refuse = [&](std::string_view option) {
@@ -113,7 +113,7 @@ void check_options(const Inputs& inputs, const traces::ImportFormat& format) {
   problems.throw_if_any();
 }
 
-/// The position of the replica that the costs are of: the one with the rank that was given, else the lowest.
+/// The position of the replica that the costs are from: the requested rank, otherwise the lowest.
 std::size_t chosen_replica(const Inputs& inputs, const traces::Imported& imported) {
   if (!inputs.replica) return 0;
   const auto found = std::ranges::find(imported.replicas, *inputs.replica);
@@ -147,14 +147,14 @@ std::string summary(const traces::Imported& imported, std::size_t chosen) {
   return text;
 }
 
-void say_what_was_dropped(const traces::Imported& imported) {
+void note_dropped(const traces::Imported& imported) {
   note_all(imported.notes);
   for (const traces::Dropped& dropped : imported.dropped) note("left out ({}): {}", dropped.count, dropped.what);
 }
 
-/// Costs of a replica with a slow stage are costs of a fault. Where there are others to compare with, that is said, and
-/// which replica has none.
-void say_whether_slow(const traces::Imported& imported, std::size_t chosen) {
+/// A slow stage in the chosen replica makes its costs untypical. If there are others to compare with, prints a note
+/// that names a replica without a slow stage.
+void note_slow_stages(const traces::Imported& imported, std::size_t chosen) {
   const auto of_another_order = [&](const MeasuredRun& run) { return !(run.schedule == imported.runs[0].schedule); };
   if (imported.runs.size() < 2 || std::ranges::any_of(imported.runs, of_another_order)) return;
   const std::vector<Suspect> slow = slow_workers(imported.runs);
@@ -177,7 +177,7 @@ std::string timeline_path(std::string path, std::uint32_t replica) {
   return path;
 }
 
-/// Throws Error for other words in braces than replica_mark: files would be named so.
+/// Throws Error for other words in braces than replica_mark, which would become part of file names.
 void check_marks(const Inputs& inputs) {
   if (!inputs.timeline) return;
   const std::string path = timeline_path(*inputs.timeline, 0);
@@ -190,22 +190,22 @@ void check_marks(const Inputs& inputs) {
                       fmt::format("{} stands for the rank of each data-parallel replica", replica_mark)}};
 }
 
-/// The name of a file per replica that is like `path`: "run-{replica}.json" for "run.json".
+/// `path` with the placeholder for one file per replica: "run-{replica}.json" for "run.json".
 std::string with_mark(const std::filesystem::path& path) {
   std::filesystem::path name = path;
   return name.replace_filename(fmt::format("{}-{}{}", path.stem().string(), replica_mark, path.extension().string()))
       .string();
 }
 
-/// Replicas that no file was asked for.
-void say_what_was_not_written(const Inputs& inputs, const traces::Imported& imported, std::size_t chosen) {
+/// Notes replicas without an output file.
+void note_unwritten(const Inputs& inputs, const traces::Imported& imported, std::size_t chosen) {
   if (!inputs.timeline || imported.runs.size() == 1 || inputs.timeline->find(replica_mark) != std::string::npos) return;
   note("--timeline: only the run of data-parallel rank {1} of {0} is written; --timeline '{2}' writes a file for each",
        imported.runs.size(), imported.replicas[chosen],
        *inputs.timeline == "-" ? "run-{replica}.json" : with_mark(*inputs.timeline));
 }
 
-/// Where the run of the chosen replica goes, or those of all.
+/// The output path of the chosen replica's run, or those of all.
 std::vector<std::pair<std::size_t, std::string>>
 timeline_paths(const Inputs& inputs, const std::vector<std::uint32_t>& replicas, std::size_t chosen) {
   if (!inputs.timeline) return {};
@@ -216,7 +216,7 @@ timeline_paths(const Inputs& inputs, const std::vector<std::uint32_t>& replicas,
   return paths;
 }
 
-/// Whether an output goes to stdout. Throws Error where one would go over a file that is read, or over another one.
+/// Whether an output goes to stdout. Throws Error if one would overwrite an input or another output.
 bool check_outputs(const Inputs& inputs, const std::optional<std::string>& costs,
                    const std::vector<std::uint32_t>& replicas) {
   std::vector<Destination> sources;
@@ -253,7 +253,7 @@ ExitCode run(const Inputs& inputs) {
   check_marks(inputs);
   const bool stdout_taken = check_outputs(inputs, output, {0});
   traces::Imported imported = read(inputs, format);
-  say_what_was_dropped(imported);
+  note_dropped(imported);
   const std::string source = fmt::format("{} of {}", format.name, joined(inputs.files, " "));
   if (imported.runs.empty()) {
     write_costs(output.value_or("-"), imported.costs, source);
@@ -262,8 +262,8 @@ ExitCode run(const Inputs& inputs) {
   const std::size_t chosen = chosen_replica(inputs, imported);
   const MeasuredRun& of = imported.runs[chosen];
   static_cast<void>(check_outputs(inputs, output, imported.replicas));
-  if (output) say_whether_slow(imported, chosen);
-  say_what_was_not_written(inputs, imported, chosen);
+  if (output) note_slow_stages(imported, chosen);
+  note_unwritten(inputs, imported, chosen);
   if (output) write_costs(*output, traces::cost_lines(cost_model(of, 0, of.steps.size()), form), source);
   for (const auto& [replica, path] : timeline_paths(inputs, imported.replicas, chosen)) {
     imported.runs[replica].facts.command = inputs.command;

@@ -1,4 +1,4 @@
-// ppsim list: what there is to choose from.
+// ppsim list: the available schedules, models, devices and so on.
 
 #include "ppsim/base/words.hpp"
 #include "ppsim/operations/lowering.hpp"
@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// A row of a list: its name and its columns, each a text or a number.
+/// A row of a list: its name and its columns, text or numbers.
 struct Row {
   std::string_view name;
   std::vector<std::pair<std::string_view, Json>> columns;
@@ -40,7 +40,7 @@ std::vector<Row> schedule_rows() {
   return rows;
 }
 
-/// One kind of file, and the options and commands that read and write it, where some do.
+/// One kind of file, with the options and commands that read and write it, if any.
 struct Format {
   std::string_view name;
   std::string_view files;
@@ -199,7 +199,7 @@ std::vector<Row> link_rows() {
   return rows;
 }
 
-/// What replays run on, and whether it can be used on this machine.
+/// The backends of replays, and whether they can be used on this machine.
 std::vector<Row> backend_rows() {
   std::vector<Row> rows;
   for (const runtime::BackendEntry& entry : runtime::backends()) {

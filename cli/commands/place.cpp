@@ -1,4 +1,4 @@
-// ppsim place: a better place for the sends and receives of a schedule.
+// ppsim place: a better placement of a schedule's sends and receives.
 
 #include "ppsim/study/place.hpp"
 
@@ -25,16 +25,16 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The operations of a schedule, as they were and as they are placed now.
+/// The operations of a schedule, before and after placement.
 struct Placed {
   TaskGraph graph;
   CommOrder given;
   Communicators communicators{};
   Placement placement;
-  std::optional<Hang> hang;           ///< of the order that was given
-  std::optional<std::string> astray;  ///< as above, see find_mismatch(): then it has no time, as where it hangs
-  std::vector<std::string> stalls;    ///< as above, the longest ones, in words
-  std::vector<std::string> remaining; ///< as above, with the new order
+  std::optional<Hang> hang;           ///< of the given order
+  std::optional<std::string> astray;  ///< as above, see find_mismatch(): such an order has no time, like one that hangs
+  std::vector<std::string> stalls;    ///< of the given order: the longest ones, in words
+  std::vector<std::string> remaining; ///< of the new order: the longest ones, in words
   [[nodiscard]] bool given_runs() const { return !hang && !astray; }
 };
 
@@ -52,7 +52,7 @@ std::vector<std::string> longest_stalls(const TaskGraph& graph, const CommOrder&
 Placed place_inputs(const Inputs& inputs) {
   Inputs streams = inputs;
   streams.transfer = TransferModel::streams;
-  if (!inputs.p2p && !inputs.lowering) streams.p2p = P2p::group; // on which PyTorch runs what is written
+  if (!inputs.p2p && !inputs.lowering) streams.p2p = P2p::group; // PyTorch runs written operations on it
   BuiltRun run = build_run(streams);
   note_all(run.notes);
   TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
@@ -69,8 +69,8 @@ Placed place_inputs(const Inputs& inputs) {
           std::move(hang),  std::move(astray), std::move(stalls), std::move(remaining)};
 }
 
-/// What a simulation of the written order would count again.
-void say_what_file_lacks(const Inputs& inputs, const TaskGraph& graph) {
+/// Notes settings of the simulation that the written file does not contain.
+void note_missing_content(const Inputs& inputs, const TaskGraph& graph) {
   if (!inputs.csv_comms || graph.scenario().recompute.microbatches_without == 0) return;
   if (!graph.schedule().warmup_forwards(StageId{0})) return;
   note("{}: the cells do not say where a stage's warm-up ends, which --microbatches-without-recompute depends on: read "
@@ -155,7 +155,7 @@ ExitCode run(const Inputs& inputs) {
   require_writable(outputs, inputs);
   const Placed placed = place_inputs(inputs);
   write_outputs(outputs, placed, inputs);
-  say_what_file_lacks(inputs, placed.graph);
+  note_missing_content(inputs, placed.graph);
   if (!inputs.csv_comms && placed.placement.moved > 0) note("the order was not written: --csv-comms FILE writes it");
   if (!stdout_taken) write_file("-", placed_text(placed), "place");
   return ExitCode::done;

@@ -1,4 +1,4 @@
-// ppsim plan: which configuration a cluster should train with.
+// ppsim plan: the best training configuration for a cluster.
 
 #include "ppsim/plan/plan.hpp"
 
@@ -29,7 +29,7 @@
 namespace ppsim::cli::plan_command {
 namespace {
 
-/// What a flag says of a choice is all that may be chosen.
+/// A given flag fixes its choice.
 void fix(const Inputs& inputs, PlanChoices& choices, Problems& problems) {
   const Training& training = inputs.training;
   const auto fix_all = [&]<class Value>(std::string_view option, std::vector<Value>& choice,
@@ -61,7 +61,8 @@ void fix(const Inputs& inputs, PlanChoices& choices, Problems& problems) {
   choices.sequence_parallel = training.sequence_parallel;
 }
 
-/// What a plan computes or chooses itself, and what would not hold of all configurations: a scenario file can say it.
+/// Refuses options that a plan chooses itself or that would not apply to all configurations. Scenario files may contain
+/// them.
 void refuse_others(const Inputs& inputs, Problems& problems) {
   for (const RunField& field : run_fields()) {
     const Option* const option = find_option(field.name);
@@ -96,7 +97,7 @@ PlanRequest request_of(const Inputs& inputs) {
   return request;
 }
 
-/// What runs a row: what was said of all, and what is chosen.
+/// The arguments that run a row: the common ones and its choices.
 std::vector<std::string> arguments_of(const Inputs& inputs, const PlanRequest& request,
                                       const Configuration& configuration) {
   std::vector<std::string> arguments;
@@ -128,7 +129,7 @@ std::vector<std::string> arguments_of(const Inputs& inputs, const PlanRequest& r
   return arguments;
 }
 
-/// As a shell takes them.
+/// As a shell command.
 std::string command_line(const std::vector<std::string>& arguments) {
   std::string line;
   for (const std::string& argument : arguments) {
@@ -139,7 +140,7 @@ std::string command_line(const std::vector<std::string>& arguments) {
   return line;
 }
 
-/// What a plan counts on that the devices may not have.
+/// Notes assumptions of a plan that the devices may not satisfy.
 void note_topology(const Inputs& inputs, const PlanRequest& request) {
   const std::int64_t node = inputs.training.node_ranks();
   for (const std::int64_t tensor : request.choices.tensor)
@@ -151,8 +152,8 @@ void note_topology(const Inputs& inputs, const PlanRequest& request) {
     note(fmt::format("--gpus: {} devices do not fill nodes of {} (--gpus-per-node)", request.gpus, node));
 }
 
-std::string json_of(const viz::PlanShown& shown, const Inputs& inputs) {
-  return traces::plan_json(shown.request, shown.plan, shown.answers,
+std::string json_of(const viz::PlanReport& shown, const Inputs& inputs) {
+  return traces::plan_json(shown.request, shown.plan, shown.analysis,
                            [&](const Configuration& configuration) -> traces::RunWords {
                              auto arguments = arguments_of(inputs, shown.request, configuration);
                              std::string line = command_line(arguments);
@@ -160,8 +161,8 @@ std::string json_of(const viz::PlanShown& shown, const Inputs& inputs) {
                            });
 }
 
-/// The first rows, which are simulated again, as no more of a run is kept than its report.
-std::string page(const viz::PlanShown& shown, const Inputs& inputs) {
+/// Simulates the first rows again, because a plan keeps only reports.
+std::string page(const viz::PlanReport& shown, const Inputs& inputs) {
   constexpr std::size_t most_rows = 5;
   const std::vector<PlanRow>& rows = shown.plan.rows;
   if (rows.empty())
@@ -183,43 +184,43 @@ std::string page(const viz::PlanShown& shown, const Inputs& inputs) {
 }
 
 constexpr std::array outputs{
-    Output<viz::PlanShown>{"svg", &Inputs::svg,
-                           [](const viz::PlanShown& shown, const Inputs& inputs) {
-                             if (shown.plan.rows.empty() || !shown.plan.memory_limit)
-                               throw Error{ExitCode::no,
-                                           Problem{inputs.place_of("svg"), "nothing fits, so there is nothing to draw",
-                                                   "leave it out and read the table"}};
-                             return viz::svg_plan(shown);
-                           }},
-    Output<viz::PlanShown>{"html", &Inputs::html, page}, Output<viz::PlanShown>{"json", &Inputs::json, json_of},
-    Output<viz::PlanShown>{"table", &Inputs::table,
-                           [](const viz::PlanShown& shown, const Inputs&) { return traces::plan_csv(shown.plan); }},
-    Output<viz::PlanShown>{"markdown", &Inputs::markdown,
-                           [](const viz::PlanShown& shown, const Inputs&) { return viz::plan_markdown(shown); }}};
+    Output<viz::PlanReport>{"svg", &Inputs::svg,
+                            [](const viz::PlanReport& shown, const Inputs& inputs) {
+                              if (shown.plan.rows.empty() || !shown.plan.memory_limit)
+                                throw Error{ExitCode::no,
+                                            Problem{inputs.place_of("svg"), "nothing fits, so there is nothing to draw",
+                                                    "leave it out and read the table"}};
+                              return viz::svg_plan(shown);
+                            }},
+    Output<viz::PlanReport>{"html", &Inputs::html, page}, Output<viz::PlanReport>{"json", &Inputs::json, json_of},
+    Output<viz::PlanReport>{"table", &Inputs::table,
+                            [](const viz::PlanReport& shown, const Inputs&) { return traces::plan_csv(shown.plan); }},
+    Output<viz::PlanReport>{"markdown", &Inputs::markdown,
+                            [](const viz::PlanReport& shown, const Inputs&) { return viz::plan_markdown(shown); }}};
 
-/// Plans, on all processes alike; the first one shows how far it is.
-void make_plan(viz::PlanShown& shown, const Inputs& inputs) {
-  PlanWorkers workers{.threads = inputs.threads.value_or(runtime::has_companions() ? 1 : machine_threads())};
+/// Plans on all processes; the first one shows progress.
+void make_plan(viz::PlanReport& shown, const Inputs& inputs) {
+  PlanWorkers workers{.threads = inputs.threads.value_or(runtime::has_other_processes() ? 1 : machine_threads())};
   std::optional<runtime::SharedRounds> rounds;
-  if (runtime::has_companions()) {
+  if (runtime::has_other_processes()) {
     rounds.emplace(workers.threads);
     workers.share = [&](std::size_t count, const auto& make) { return rounds->make_all(count, make); };
   }
-  std::optional<CountShown> count;
+  std::optional<ProgressCount> count;
   std::string_view counted_now;
-  if (runtime::speaks_first())
+  if (runtime::prints_for_all())
     workers.watch = [&](std::string_view what, std::size_t done, std::size_t of) {
       if (std::exchange(counted_now, what) != what) count.emplace(std::string{what});
       count->show(done, of);
     };
   shown.plan = find_plan(shown.request, workers);
-  if (!shown.plan.rows.empty()) shown.answers = answer(shown.request, shown.plan, workers);
+  if (!shown.plan.rows.empty()) shown.analysis = analyse_plan(shown.request, shown.plan, workers);
 }
 
 ExitCode run(const Inputs& inputs) {
-  viz::PlanShown shown;
+  viz::PlanReport shown;
   shown.request = request_of(inputs);
-  const bool writes = runtime::speaks_first();
+  const bool writes = runtime::prints_for_all();
   if (writes) note_topology(inputs, shown.request);
   const bool stdout_taken = uses_stdout(outputs, inputs);
   if (writes) require_writable(outputs, inputs);

@@ -1,4 +1,4 @@
-// ppsim replay: a schedule run for real, shown like a simulated one.
+// ppsim replay: runs a schedule for real and reports it like a simulated one.
 
 #include "ppsim/viz/replay.hpp"
 
@@ -25,7 +25,7 @@
 namespace ppsim::cli::replay_command {
 namespace {
 
-/// A run and its views: the median step stands for all.
+/// A run with its views, which show the median step.
 struct Replayed {
   Replay replay;
   MeasuredRun run;
@@ -77,12 +77,12 @@ Replayed view(Replay replay, MeasuredRun run) {
   Timeline timeline = run.steps[median_step(run)];
   attribute(replay.graph, timeline);
   RunReport report = run_report(replay.graph, timeline, describe(run));
-  constexpr double any = 1e9; // no judgement of the time is asked for
+  constexpr double any = 1e9; // no tolerance was given
   Validation validation = validate_run(replay.graph, replay.prediction, run, any);
   return {std::move(replay), std::move(run), std::move(timeline), std::move(report), std::move(validation)};
 }
 
-/// A run that gave other results than it has to, or none, or took other memory.
+/// The exit code for wrong or missing results, or wrong memory.
 ExitCode judge(const Replayed& result) {
   ExitCode code = ExitCode::done;
   if (const auto& proof = result.run.proof; proof && !proof->holds()) {
@@ -99,7 +99,7 @@ ExitCode judge(const Replayed& result) {
     say("ppsim: the memory differs from the prediction\n");
     code = ExitCode::no;
   }
-  if (result.report.overflow) code = ExitCode::no; // the report says where
+  if (result.report.overflow) code = ExitCode::no; // the report has the place
   return code;
 }
 
@@ -110,7 +110,7 @@ ExitCode run(const Inputs& inputs) {
   Replay replay = prepare_replay(inputs);
   if (replay.backend->is_leader()) note_all(replay.notes);
   std::optional<MeasuredRun> run = run_replay(replay);
-  if (!run) return ExitCode::done; // another process has it
+  if (!run) return ExitCode::done; // another process has the result
   run->facts.command = inputs.command;
   const Replayed result = view(std::move(replay), std::move(*run));
   write_outputs(outputs, result, inputs);

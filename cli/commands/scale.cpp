@@ -1,4 +1,4 @@
-// ppsim scale: what was measured with one workload, as costs of another.
+// ppsim scale: costs measured with one workload, scaled to another.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/base/words.hpp"
@@ -24,13 +24,13 @@ using runtime::Ratio;
 using runtime::Scaling;
 using runtime::Workload;
 
-/// A scenario file, and what it says.
+/// A scenario file with its content.
 struct CostFile {
   ScenarioFile scenario;
   Inputs inputs;
 };
 
-/// Adds what keeps the costs of `file` from being scaled.
+/// Adds problems that prevent scaling the costs of `file`.
 void check_cost_file(const CostFile& file, Problems& problems) {
   const Inputs& inputs = file.inputs;
   for (const std::string_view key : {"tokens", "width"})
@@ -73,16 +73,16 @@ CostFile read_costs(const Inputs& inputs) {
   return file;
 }
 
-/// One work, and what it takes where it runs.
+/// A workload with its sizes on its backend.
 struct Work {
   Workload workload;
   runtime::ChunkSizes sizes;
 };
 
-/// Throws Error where no such work can run. `place` says whose it is, for what has none of its own.
+/// Throws Error if the workload cannot run. `place` names it in errors without a place of their own.
 Work work_of(Inputs inputs, std::string_view place) {
   runtime::Backend& backend = runtime::load_backend(inputs.backend.value_or("threads"));
-  inputs.compute = runtime::Compute::real; // whatever the scenario says that replays are to be
+  inputs.compute = runtime::Compute::real; // overrides the scenario's setting for replays
   try {
     const Workload workload = run_options(inputs, backend, {}, false).workload;
     return {workload, backend.sizes(workload)};
@@ -94,7 +94,7 @@ Work work_of(Inputs inputs, std::string_view place) {
   }
 }
 
-/// What the file says, with the sizes that the command line asks for.
+/// The file's values, with the sizes from the command line.
 Inputs asked_for(const Inputs& asked, const Inputs& file) {
   Inputs other = file;
   for (const auto& [option, member] : workload_sizes)
@@ -109,7 +109,7 @@ std::string times_of(const std::vector<Duration>& times) {
   return times.size() == 1 ? toml_time(times.front()) : toml_list(times, toml_time);
 }
 
-/// The keys of the file, and after them those that the result has besides.
+/// The keys of the file, then additional keys of the result.
 ScenarioDocument document_of(const CostFile& file, const Inputs& asked) {
   std::vector<Assignment> keys = file.scenario.keys();
   const auto need = [&](std::string_view key) {
@@ -123,7 +123,7 @@ ScenarioDocument document_of(const CostFile& file, const Inputs& asked) {
   return document;
 }
 
-/// `times` under `key`, where the file has such times.
+/// Scales `times`, under `key`, if the file has them.
 void scale_times(const CostFile& file, std::string_view key, const std::optional<std::vector<Duration>>& times,
                  const Ratio& ratio, ScenarioDocument& document) {
   if (!times) return;
@@ -139,7 +139,7 @@ void scale_times(const CostFile& file, std::string_view key, const std::optional
   document.set(key, times_of(changed));
 }
 
-/// What another work takes, in the keys of the file.
+/// The scaled values, as keys of the file.
 struct Scaled {
   Work from, to;
   Scaling scaling;
@@ -148,7 +148,7 @@ struct Scaled {
   ScenarioDocument document;
 };
 
-/// But for roundings of what the file says; one time may stand for all.
+/// Equality except for rounding in the file; one time may represent all.
 bool are_about(const std::vector<Duration>& said, const std::vector<Duration>& measured) {
   constexpr std::int64_t parts = 1000;
   const auto about = [](Duration a, Duration b) {
@@ -158,7 +158,7 @@ bool are_about(const std::vector<Duration>& said, const std::vector<Duration>& m
   return std::ranges::equal(said, measured, about);
 }
 
-/// Times over boundaries, by the measured lines. Throws Error where there are none.
+/// Boundary times, from the measured lines. Throws Error if there are none.
 void scale_transfers(const CostFile& file, Scaled& result) {
   const auto& comm = file.inputs.comm;
   const bool all_zero = comm && std::ranges::all_of(*comm, [](Duration time) { return time == Duration{0}; });
@@ -180,7 +180,7 @@ void scale_transfers(const CostFile& file, Scaled& result) {
   result.document.set("comm", times_of(times(after)));
 }
 
-/// What people want to know of it, and the lines of transfers, by which it can be scaled again.
+/// Facts for readers, and the transfer lines, so that the result can be scaled again.
 void add_facts(const Scaled& result, std::string_view command, ScenarioDocument& document) {
   document.add_table("scaled");
   document.add("from", toml_string(result.measured.work));
@@ -226,7 +226,7 @@ Scaled scale(const CostFile& file, const Inputs& asked) {
   return result;
 }
 
-/// For people: by how much, and why.
+/// The factors and their reasons, for the terminal.
 std::string summary(const Scaled& result) {
   std::string text = fmt::format("{}\n", in_words(result.to.workload));
   const auto row = [&](std::string_view name, std::string_view what) {

@@ -1,4 +1,4 @@
-// ppsim selftest: does the runtime do here what it says? What CI runs.
+// ppsim selftest: whether the runtime works on this machine. CI runs it.
 
 #include "ppsim/base/words.hpp"
 #include "ppsim/engine/simulate.hpp"
@@ -26,21 +26,21 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// What one part of the test found.
+/// The result of one part of the test.
 struct Finding {
   std::string part;
   bool ok = true;
   std::string words;
-  bool judged = true; ///< else it is for information
+  bool judged = true; ///< false: for information only
 };
 
-/// A schedule that is run with real tasks, in sizes that it allows.
+/// A schedule run with real tasks, at a valid size.
 struct Case {
   std::string_view schedule;
   std::size_t stages;
   std::size_t microbatches;
 };
-/// One of each kind: all forwards first, in turn, several chunks, split backwards, V placement, both directions, no
+/// One of each kind: all forwards first, alternating, several chunks, split backwards, V placement, both directions, no
 /// flush.
 constexpr std::array cases{Case{"gpipe", 2, 4}, Case{"1f1b", 2, 4},    Case{"interleaved", 2, 4}, Case{"zb-h1", 2, 4},
                            Case{"zb-v", 2, 4},  Case{"chimera", 2, 4}, Case{"pipedream", 2, 4}};
@@ -65,7 +65,7 @@ MeasuredRun run_and_keep(const Replay& replay) {
   return std::move(*run);
 }
 
-/// Every schedule that allows these sizes becomes a program that is verified.
+/// Every schedule that allows these sizes compiles to a verified program.
 Finding test_programs() {
   std::size_t verified = 0;
   for (const Generator* generator : generators()) {
@@ -77,7 +77,7 @@ Finding test_programs() {
     inputs.pair = PairRule{.kind = PairRule::Kind::serial};
     BuiltRun run = build_run(inputs);
     const TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
-    (void)runtime::compile(graph, simulate(graph)); // throws where it does not verify
+    (void)runtime::compile(graph, simulate(graph)); // throws if verification fails
     ++verified;
   }
   return {"programs", true, fmt::format("{} schedules compiled and verified", verified)};
@@ -111,7 +111,7 @@ std::vector<Finding> test_results(const Inputs& asked) {
   return {results, memory};
 }
 
-/// The same order must fail, name the task, and end in time.
+/// A faulty run must fail, name the task, and end in time.
 Finding test_failures(const Inputs& asked) {
   using Clock = std::chrono::steady_clock;
   Finding finding{"failures", true, {}};
@@ -149,14 +149,14 @@ std::string in_words(const ComparedTime& step) {
                      format_duration(step.measured), 100 * step.error());
 }
 
-/// The run with its shortest step alone: other programs on the same cores can only make a step longer.
+/// The run reduced to its shortest step: other programs on the same cores can only make a step longer.
 MeasuredRun shortest_step_of(MeasuredRun run) {
   const auto shortest = std::ranges::min_element(run.steps, {}, [](const Timeline& step) { return end_of(step); });
   run.steps = {*shortest};
   return run;
 }
 
-/// Timed tasks, through a run file and back. Tried again while the machine is too busy for a step without a delay.
+/// Timed tasks, through a run file and back. Retried while other load on the machine delays steps.
 Finding test_timing(const Inputs& asked) {
   using Clock = std::chrono::steady_clock;
   constexpr double tolerance = 0.25;
@@ -179,7 +179,7 @@ Finding test_timing(const Inputs& asked) {
                       in_words(validation.step), 100 * tolerance)};
 }
 
-/// Real tasks: calibrated, read back as a scenario, replayed and validated. How long they took is only for information:
+/// Real tasks: calibrated, read back as a scenario, replayed and validated. Times are for information only, because
 /// cores may be shared.
 std::vector<Finding> test_calibration(const Inputs& asked) {
   Inputs inputs = inputs_of(asked, {"1f1b", 2, 4});
@@ -213,7 +213,7 @@ std::vector<Finding> test_calibration(const Inputs& asked) {
   return {costs, step};
 }
 
-/// Throws runtime::NoThread: then nothing was tested.
+/// Throws runtime::NoThread if nothing could be tested.
 std::vector<Finding> test_all(const Inputs& inputs) {
   std::vector<Finding> findings;
   const auto add = [&](std::string_view part, const std::function<std::vector<Finding>()>& test) {

@@ -1,4 +1,4 @@
-// ppsim simulate: one run, reported.
+// ppsim simulate: simulates one run and reports it.
 
 #include "simulate.hpp"
 
@@ -31,7 +31,7 @@
 namespace ppsim::cli::simulate_command {
 namespace {
 
-/// Those that are simulated; where none are, and nothing says otherwise, as PyTorch would place them.
+/// The simulated operations; if there are none, PyTorch's placement by default.
 CommOrder written_operations(const TaskGraph& graph) {
   const Network& network = graph.scenario().network;
   const bool said = graph.schedule().communications() != nullptr || !network.streams.lowering.empty() ||
@@ -68,7 +68,7 @@ constexpr std::array outputs{
                        [](const Evaluation& result, const Inputs&) { return traces::write_goal(result.graph); }},
 };
 
-/// Chakra has a file per stage. Throws Error where one of them is taken.
+/// Chakra has one file per stage. Throws Error if one of them is an input or another output.
 void write_chakra(const Inputs& inputs, const TaskGraph& graph) {
   if (!inputs.chakra) return;
   const std::vector<traces::NamedBytes> files = traces::write_chakra(graph, *inputs.chakra);
@@ -80,8 +80,8 @@ void write_chakra(const Inputs& inputs, const TaskGraph& graph) {
   write_files(files, "--chakra");
 }
 
-/// What workloads for other simulators have no words for.
-void say_what_workloads_lack(const Inputs& inputs, const TaskGraph& graph) {
+/// Notes parts of a run that workload files for other simulators cannot contain.
+void note_workload_limits(const Inputs& inputs, const TaskGraph& graph) {
   if (!inputs.chakra && !inputs.goal) return;
   const Scenario& scenario = graph.scenario();
   if (inputs.chakra)
@@ -95,8 +95,8 @@ void say_what_workloads_lack(const Inputs& inputs, const TaskGraph& graph) {
     note("the files do not hold the places of sends and receives among tasks");
 }
 
-/// Whether a task waits for `op` of `stage` that would not, read back: no cell says so, and only a receive is waited
-/// for where it is needed.
+/// Whether a task waits for `op` of `stage` in a way that the written file loses: no cell expresses it, and after
+/// reading, a receive is only waited for by the task that needs it.
 bool is_silently_waited_for(const TaskGraph& graph, StageId stage, const CommOp& op) {
   const Schedule& schedule = graph.schedule();
   const std::size_t waiting = index(schedule.first_task(stage)) + op.before + op.holds_after;
@@ -104,7 +104,7 @@ bool is_silently_waited_for(const TaskGraph& graph, StageId stage, const CommOp&
   return op.is_send || waiting < index(pair_begin(schedule, graph.receiver(op.sender).value()));
 }
 
-/// An order made for one communicator per direction may hang where PyTorch runs it; and not all has a cell.
+/// Warns if the order may hang on PyTorch's communicator, or if parts of it have no cell.
 void note_written_operations(const Inputs& inputs, const TaskGraph& graph) {
   if (!inputs.csv_comms) return;
   const CommOrder order = written_operations(graph);
@@ -124,9 +124,9 @@ void note_written_operations(const Inputs& inputs, const TaskGraph& graph) {
          inputs.place_of("csv-comms"), waits, order.size());
 }
 
-/// With how many samples are done, while there are many.
+/// Shows the number of finished samples if there are many.
 Evaluation evaluate_watched(const Inputs& inputs) {
-  CountShown shown{"samples"};
+  ProgressCount shown{"samples"};
   return evaluate_fully(inputs, inputs.sensitivity,
                         [&shown](std::size_t done, std::size_t of) { shown.show(done, of); });
 }
@@ -142,7 +142,7 @@ ExitCode run(const Inputs& inputs) {
   note_all(result.notes);
   write_outputs(outputs, result, inputs);
   write_chakra(inputs, result.graph);
-  say_what_workloads_lack(inputs, result.graph);
+  note_workload_limits(inputs, result.graph);
   note_written_operations(inputs, result.graph);
   if (!stdout_taken) {
     std::string text = viz::text_report(result.graph, result.timeline, result.report, terminal_options());

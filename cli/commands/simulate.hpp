@@ -1,5 +1,5 @@
 #pragma once
-// What `simulate` is called with. The playground understands the same words, and does something else with them.
+// The arguments of `simulate`. The playground parses the same ones and handles them differently.
 
 #include <array>
 #include <string_view>
@@ -22,7 +22,7 @@ inline constexpr std::array examples{
             "an order of your own, and whether it fits"},
 };
 
-/// The command, where `run` does what is asked for.
+/// The command with `run` as its action.
 constexpr Command done_by(ExitCode (*run)(const Inputs&)) {
   return {.name = "simulate",
           .summary = "simulate one step: its time, where the bubble is and why, whether the memory fits (the default "

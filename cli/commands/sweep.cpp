@@ -1,4 +1,4 @@
-// ppsim sweep: a run at every point of a grid, and a table of what they give.
+// ppsim sweep: a run at every point of a grid, and a table of the results.
 
 #include "ppsim/study/sweep.hpp"
 
@@ -30,12 +30,12 @@
 namespace ppsim::cli::sweep_command {
 namespace {
 
-/// Whether it is not a file: the lines are kept, for who calls.
+/// Whether the lines stay in memory for a library caller.
 bool is_kept(const std::string& path) {
   return MemoryFiles::current() != nullptr && MemoryFiles::keeps(path);
 }
 
-/// Where rows go.
+/// The form of the output table.
 TableForm check_table(const Inputs& inputs) {
   const std::string path = inputs.table.value_or("-");
   if (is_kept(path)) return TableForm::json_lines;
@@ -53,8 +53,8 @@ TableForm check_table(const Inputs& inputs) {
   return *form;
 }
 
-/// Lines of a table, and what is reported about them.
-struct Made {
+/// Lines of a table, with counts for the summary.
+struct TableLines {
   std::size_t rows = 0;
   std::size_t refused = 0;
   std::string first_reason; ///< of the refused ones, on one line
@@ -69,32 +69,33 @@ struct Made {
   }
 };
 
-/// The rows of a stretch of the grid; `taken`, where there is one, gets them as they come, and may end it by false.
-Made make_rows(const Inputs& inputs, const SweepLines& lines, std::size_t first, std::size_t end, std::size_t threads,
-               const std::function<bool(Made&&)>& taken = {}) {
-  Made all;
+/// The rows of a range of the grid. `taken`, if not null, receives them as they finish and may stop the range with
+/// false.
+TableLines make_rows(const Inputs& inputs, const SweepLines& lines, std::size_t first, std::size_t end,
+                     std::size_t threads, const std::function<bool(TableLines&&)>& taken = {}) {
+  TableLines all;
   sweep(
       first, end, threads, [&](std::size_t point) { return inputs_at(inputs, point); },
       [&](std::size_t from, std::span<const SweepRow> rows) {
-        Made made;
-        Made& place = taken ? made : all;
+        TableLines made;
+        TableLines& place = taken ? made : all;
         for (std::size_t i = 0; i < rows.size(); ++i) place.add(rows[i], lines.row(from + i, rows[i]));
         return !taken || taken(std::move(made));
       });
   return all;
 }
 
-/// As processes send it to each other, and back.
-std::string to_text(const Made& made) {
+/// Serialises lines for transfer between processes.
+std::string to_text(const TableLines& made) {
   return fmt::format("{} {}\n{}\n{}", made.rows, made.refused, made.first_reason, made.lines);
 }
-Made from_text(std::string_view text) {
+TableLines from_text(std::string_view text) {
   const auto next = [&text](char end) {
     const std::string_view word = text.substr(0, text.find(end));
     text.remove_prefix(std::min(text.size(), word.size() + 1));
     return word;
   };
-  Made made;
+  TableLines made;
   for (const auto& [place, end] : {std::pair{&made.rows, ' '}, std::pair{&made.refused, '\n'}}) {
     const std::string_view number = next(end);
     std::from_chars(number.data(), number.data() + number.size(), *place);
@@ -104,7 +105,7 @@ Made from_text(std::string_view text) {
   return made;
 }
 
-/// Where the rows of this call go, and what becomes known of all of them.
+/// The output of rows in this call, with the counts of all.
 class Sink {
 public:
   Sink(const Inputs& inputs, const SweepLines& lines) : to_{inputs.table.value_or("-")}, points_{inputs.grid.points()} {
@@ -114,8 +115,8 @@ public:
   }
 
   [[nodiscard]] std::size_t first() const { return first_; }
-  /// False where the sweep is to end.
-  bool take(const Made& made) {
+  /// False to end the sweep.
+  bool take(const TableLines& made) {
     if (file_)
       file_->append(made.lines);
     else
@@ -127,7 +128,7 @@ public:
     return !Interruption::has_come();
   }
   [[nodiscard]] ExitCode end() {
-    shown_.reset(); // notes stand where it was
+    shown_.reset(); // notes replace the progress line
     const bool none = rows_ > 0 && refused_ == rows_;
     if (none) note("no row has figures; the first of them: {}", first_reason_);
     if (first_ + rows_ == points_) return none && first_ == 0 ? ExitCode::no : ExitCode::done;
@@ -138,7 +139,7 @@ public:
 
 private:
   const Interruption interruption_;
-  std::optional<CountShown> shown_{"points"};
+  std::optional<ProgressCount> shown_{"points"};
   std::string to_;
   std::size_t points_;
   std::optional<SweepTable> file_;
@@ -146,24 +147,24 @@ private:
   std::string first_reason_;
 };
 
-/// One of several processes: the first writes, all make rows.
+/// For several processes: the first writes, all compute rows.
 ExitCode run_together(const Inputs& inputs, const SweepLines& lines) {
   std::optional<Sink> sink;
-  if (runtime::speaks_first()) sink.emplace(inputs, lines);
+  if (runtime::prints_for_all()) sink.emplace(inputs, lines);
   const std::size_t threads = inputs.threads.value_or(1);
   runtime::share_work(
       {sink ? sink->first() : 0, inputs.grid.points()},
-      [&](runtime::Stretch stretch) { return to_text(make_rows(inputs, lines, stretch.begin, stretch.end, threads)); },
-      [&](runtime::Stretch, const std::string& made) { return sink->take(from_text(made)); });
+      [&](runtime::WorkRange range) { return to_text(make_rows(inputs, lines, range.begin, range.end, threads)); },
+      [&](runtime::WorkRange, const std::string& made) { return sink->take(from_text(made)); });
   return sink ? sink->end() : ExitCode::done;
 }
 
 ExitCode run(const Inputs& inputs) {
   const SweepLines lines{inputs.grid, check_table(inputs)};
-  if (runtime::has_companions()) return run_together(inputs, lines);
+  if (runtime::has_other_processes()) return run_together(inputs, lines);
   Sink sink{inputs, lines};
   (void)make_rows(inputs, lines, sink.first(), inputs.grid.points(), inputs.threads.value_or(machine_threads()),
-                  [&](Made&& made) { return sink.take(made); });
+                  [&](TableLines&& made) { return sink.take(made); });
   return sink.end();
 }
 

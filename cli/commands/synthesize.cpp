@@ -1,4 +1,4 @@
-// ppsim synthesize: the best order for these costs within this memory, and a bound that says how good it is.
+// ppsim synthesize: the best order found for these costs and this memory, with a bound on the optimum.
 
 #include "ppsim/study/synthesize.hpp"
 
@@ -33,7 +33,7 @@
 namespace ppsim::cli::synthesize_command {
 namespace {
 
-/// Rounds where nothing is said (docs/synthesis.md says how long they take).
+/// Default number of rounds (docs/synthesis.md has their duration).
 constexpr std::uint64_t usual_effort = 3;
 
 struct Synthesized {
@@ -41,7 +41,7 @@ struct Synthesized {
   Evaluation run; ///< of the shortest order
 };
 
-/// Ends each placement's search when its time is over, and all at the first Ctrl-C.
+/// Ends each placement's search after its time limit, and all at the first Ctrl-C.
 class Clock {
 public:
   explicit Clock(std::optional<Duration> limit) : limit_{limit} {}
@@ -61,7 +61,7 @@ private:
   std::optional<Duration> limit_;
   std::chrono::steady_clock::time_point start_;
   Interruption interruption_;
-  LineShown shown_;
+  ProgressLine shown_;
 };
 
 SynthesisRequest request_of(const Inputs& inputs) {
@@ -81,7 +81,7 @@ SynthesisRequest request_of(const Inputs& inputs) {
   return request;
 }
 
-/// `find` of the request, while a clock runs.
+/// Calls `find` while a clock runs.
 template <class Find>
 auto watched(const Inputs& inputs, Find find) {
   SynthesisRequest request = request_of(inputs);
@@ -108,7 +108,7 @@ Synthesized search(const Inputs& inputs) {
   };
   try {
     return finished(evaluate(shown));
-  } catch (const Error& error) { // it is as good as it is: only this transfer model cannot run it
+  } catch (const Error& error) { // the order stays valid: only this transfer model cannot run it
     if (error.code() != ExitCode::no) throw;
     note("{}: {}; shown and written as it runs under latency", inputs.place_of("transfer"),
          error.problems().front().what);
@@ -161,7 +161,7 @@ constexpr std::array outputs{
 
 using Front = std::vector<FrontPoint>;
 
-/// The front as curves: the best order, what is proven, the best schedule by name.
+/// The front as curves: the best order, the bound, the best named schedule.
 Variation curves(const Front& front, const Inputs& inputs) {
   Variation variation{.axis = *inputs.vary,
                       .title = inputs.title.value_or(""),
@@ -198,7 +198,7 @@ constexpr std::array front_outputs{
                     return traces::front_json(front, *inputs.vary, inputs.workload.seed);
                   }}};
 
-/// What memory more or less would give, or another value of anything that takes a number.
+/// The results for other memory limits, or other values of any numeric option.
 ExitCode run_front(const Inputs& inputs) {
   Problems problems;
   for (const auto& [option, given] : {std::pair{"csv", &inputs.csv}, std::pair{"certificate", &inputs.certificate},

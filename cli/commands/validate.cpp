@@ -1,4 +1,4 @@
-// ppsim validate: predictions held against runs that they did not know.
+// ppsim validate: compares predictions with runs that they were not fitted to.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/base/parallel.hpp"
@@ -25,7 +25,7 @@
 namespace ppsim::cli::validate_command {
 namespace {
 
-/// Which run, where but one was named.
+/// The single run.
 Validated validate_one(const Inputs& inputs) {
   Problems problems;
   if (!inputs.timeline && !inputs.file)
@@ -113,7 +113,7 @@ constexpr std::array outputs_of_published{
                             }},
 };
 
-/// What belongs to a table of runs, and what else there may be beside one: its rows say what was run.
+/// Options allowed with a table of runs, whose rows describe the runs.
 void check_published(const Inputs& inputs) {
   constexpr std::array<std::string_view, 3> of_table{"published", "rows", "threads"};
   constexpr std::array<std::string_view, 4> of_any{"tolerance", "json", "svg", "markdown"};
@@ -163,7 +163,7 @@ ExitCode run(const Inputs& inputs) {
 constexpr std::array sections{Section::costs, Section::communication, Section::memory, Section::scenario};
 constexpr std::array<std::string_view, 9> extra{"timeline", "published", "rows", "tolerance", "threads",
                                                 "json",     "svg",       "html", "markdown"};
-constexpr std::array<std::string_view, 1> except{"memory-limit"}; // it ran
+constexpr std::array<std::string_view, 1> except{"memory-limit"}; // the run fitted
 constexpr std::array examples{
     Example{"ppsim validate --scenario costs.toml --timeline run.json",
             "the error of a replay's prediction: how large, where, and why"},

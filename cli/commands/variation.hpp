@@ -7,7 +7,7 @@
 
 namespace ppsim::cli {
 
-/// Runs it and writes what is asked for. Exit status 3 where nothing fits anywhere.
+/// Runs it and writes the outputs. Exit status 3 if nothing fits anywhere.
 [[nodiscard]] ExitCode run_variation(const Inputs& inputs);
 
 } // namespace ppsim::cli

@@ -1,5 +1,5 @@
 #pragma once
-// What is drawn in a Gantt chart besides its rows.
+// Additions to a Gantt chart's rows.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/viz/svg.hpp"
@@ -8,7 +8,7 @@
 
 namespace ppsim::cli {
 
-/// Throws Error where memory is to be drawn in a chart that is not asked for.
+/// Throws Error if memory is requested without a chart.
 inline void require_chart(const Inputs& inputs) {
   if (inputs.svg_memory && !inputs.svg)
     throw Error{ExitCode::bad_input,

@@ -27,7 +27,7 @@ struct CloseFile {
 };
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
-/// Inputs larger than this are a mistake (a device, a wrong file), not a schedule.
+/// A larger input is a mistake (a device, a wrong file).
 constexpr std::uint64_t largest_input = std::uint64_t{4} << 30U;
 
 [[noreturn]] void fail(std::string_view where, std::string what, std::string hint) {
@@ -42,7 +42,7 @@ std::string read_all(std::FILE* file, const std::string& path, std::string_view 
   std::string content;
   std::array<char, 65536> buffer{};
   while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), file)) {
-    if (count > largest_input - content.size()) // before it is moved to a larger place
+    if (count > largest_input - content.size()) // checked before it is copied to a larger buffer
       fail(where, fmt::format("{} is larger than 4 GiB", in_quotes(path, 200)), "is it the right file?");
     content.append(buffer.data(), count);
   }
@@ -51,7 +51,7 @@ std::string read_all(std::FILE* file, const std::string& path, std::string_view 
   return content;
 }
 
-/// It can be read only once, and a command that makes several runs asks for it in each.
+/// stdin can be read only once, and a command with several runs needs it in each.
 const std::string& read_stdin(std::string_view where) {
   static const std::string content = read_all(stdin, "-", where);
   return content;
@@ -73,7 +73,7 @@ std::string read_as_it_is(const std::string& path, std::string_view where) {
 } // namespace
 
 FileBytes::FileBytes(const std::string& path, std::string_view where) {
-  // A pipe that is opened and closed again has lost its writer: only what stat() calls a file is opened here.
+  // Opening and closing a pipe loses its writer, so only regular files (by stat()) are opened here.
   struct stat status {};
   if (path != "-" && ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
     const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC); // NOLINT(cppcoreguidelines-pro-type-vararg)
@@ -91,7 +91,7 @@ FileBytes::FileBytes(FileBytes&& other) noexcept
     : mapped_{std::exchange(other.mapped_, nullptr)}, size_{other.size_}, read_{std::move(other.read_)} {}
 
 FileBytes::~FileBytes() {
-  if (mapped_ != nullptr) ::munmap(const_cast<char*>(mapped_), size_); // as mmap() gave it
+  if (mapped_ != nullptr) ::munmap(const_cast<char*>(mapped_), size_); // const_cast: mmap() returned it non-const
 }
 
 std::string real_path(const std::string& path) {

@@ -38,7 +38,7 @@ std::optional<Entry> load(const Inputs& inputs, std::string_view option, const s
   }
 }
 
-/// Puts the device's own link where one asked for that.
+/// Sets the device's own link if requested.
 void name_device_link(const Inputs& inputs, std::string_view option, std::optional<LinkSheet>& link,
                       Problems& problems) {
   if (!link || link->name != device_link) return;
@@ -49,7 +49,8 @@ void name_device_link(const Inputs& inputs, std::string_view option, std::option
                  "give nvlink3, nvlink4 or nvlink5 ('ppsim list links'), or --device");
 }
 
-/// Reads the files that stand for a link; where none is named beside them, what they lack is computed for `standard`.
+/// Reads the files given for a link. If no link is named with them, collectives without a file are computed for
+/// `standard`.
 void load_link_files(const Inputs& inputs, std::string_view option, const std::vector<std::string>& files,
                      const LinkSheet* standard, std::optional<LinkSheet>& link, Problems& problems) {
   if (files.empty()) return;
@@ -65,7 +66,7 @@ void load_link_files(const Inputs& inputs, std::string_view option, const std::v
   if (!link || measured.size() < files.size()) return;
   const auto exchanges = [](const MeasuredCollective& one) { return one.collective == Collective::all_to_all; };
   const bool has_exchange = std::ranges::any_of(measured, exchanges);
-  std::ranges::move(measured, std::back_inserter(link->measured)); // beside what the link is shipped with
+  std::ranges::move(measured, std::back_inserter(link->measured)); // in addition to the link's shipped tables
   if (option == "expert-link" && !is_named && !has_exchange)
     problems.add(where, "experts exchange by all-to-all, but none of the files has one",
                  "give a file of alltoall_perf, or also name a link");

@@ -1,5 +1,5 @@
 #pragma once
-// MemoryFiles: a call whose files are not the system's.
+// MemoryFiles: a call whose files are in memory.
 
 #include "ppsim/base/call.hpp"
 
@@ -13,30 +13,29 @@
 
 namespace ppsim::cli {
 
-/// A Call of a program that holds the commands as a library: what is to be read and written can be in memory, and what
-/// people are shown is kept.
+/// A Call of a program that uses the commands as a library. Inputs and outputs can be in memory, and notes are kept.
 class MemoryFiles : public Call {
 public:
-  /// What reading `path` gives, in the place of a file. Not while threads work for this call.
+  /// Sets the content of `path` for reading. Not while threads work for this call.
   void put(std::string path, std::string content) { given_[std::move(path)] = std::move(content); }
   [[nodiscard]] const std::string* find(const std::string& path) const;
 
-  /// Whether what is written there is kept: stdout ("-"), and names that begin so.
+  /// Prefix of names for outputs in memory, in addition to stdout ("-").
   static constexpr std::string_view kept = "memory:";
   [[nodiscard]] static bool keeps(std::string_view path) { return path == "-" || path.starts_with(kept); }
-  /// After what was written to `path` before.
+  /// Appends to the content of `path`.
   void write(const std::string& path, std::string_view content);
-  /// All that was written to `path`; nothing where nothing was.
+  /// Returns and removes what was written to `path`; none if nothing was.
   [[nodiscard]] std::optional<std::string> take(const std::string& path);
 
-  /// From any thread: searches end with the best so far, and all else goes on.
+  /// Ends searches with their best result so far; other work continues. From any thread.
   void end_searches() noexcept { searches_end_.store(true, std::memory_order_relaxed); }
   [[nodiscard]] bool has_searches_ended() const noexcept { return searches_end_.load(std::memory_order_relaxed); }
 
   void note(std::string text);
   [[nodiscard]] std::vector<std::string> notes() const;
 
-  /// The one that this thread works for; null where it works with the files of the system.
+  /// The one that this thread works for; null if it uses the system's files.
   [[nodiscard]] static MemoryFiles* current() { return dynamic_cast<MemoryFiles*>(current_call()); }
 
 private:

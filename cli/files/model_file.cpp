@@ -16,7 +16,7 @@
 namespace ppsim::cli {
 namespace {
 
-/// A key of a file about a Thing, and how its value gets there.
+/// A key of a file about a Thing, with its reader.
 template <class Thing>
 struct Key {
   std::string_view name;
@@ -36,7 +36,7 @@ Result set_text(Thing& thing, const toml::node& node) {
   return read_text(node, thing.*member);
 }
 
-/// Its range is for check_model() to say, all but the sign.
+/// A number; check_model() checks its range, except for the sign.
 template <auto member>
 Result set_count(Model& model, const toml::node& node) {
   const auto value = node.value_exact<std::int64_t>();
@@ -54,7 +54,7 @@ Result set_flag(Model& model, const toml::node& node) {
   return std::nullopt;
 }
 
-/// A member that is one of two, by its word.
+/// A member with two values, by name.
 template <auto member, auto first, auto second>
 Result set_choice(Model& model, const toml::node& node) {
   std::string word;
@@ -69,7 +69,7 @@ Result set_choice(Model& model, const toml::node& node) {
                             fmt::format("one of {}, {}", to_string(first), to_string(second)))};
 }
 
-/// A member with a unit, by its parser.
+/// A member with a unit, with its parser.
 template <auto member, auto parse>
 Result set_unit(DeviceSheet& device, const toml::node& node) {
   std::string text;
@@ -83,7 +83,7 @@ Result set_unit(DeviceSheet& device, const toml::node& node) {
   return std::nullopt;
 }
 
-/// A share of a datasheet's figure.
+/// A share of a datasheet value.
 template <auto member>
 Result set_share(DeviceSheet& device, const toml::node& node) {
   const double share = node.value<double>().value_or(0);
@@ -179,7 +179,7 @@ bool is_known(std::string_view key, const std::array<Key<Thing>, size>& keys) {
   return std::ranges::find(keys, key, &Key<Thing>::name) != keys.end();
 }
 
-/// Whether more than half of the keys are only of the other kind of file, so that one problem says more than many.
+/// Whether more than half of the keys belong only to the other kind of file: then one problem replaces many.
 template <class Thing, std::size_t size, class Other, std::size_t other_size>
 bool is_other_kind(const toml::table& table, const std::array<Key<Thing>, size>& keys,
                    const std::array<Key<Other>, other_size>& others) {
@@ -190,7 +190,7 @@ bool is_other_kind(const toml::table& table, const std::array<Key<Thing>, size>&
   return static_cast<std::size_t>(foreign) * 2 > table.size();
 }
 
-/// Sets what the file says; a Thing without a name has the file's.
+/// Sets the file's values; a Thing without a name gets the file's.
 template <class Thing, std::size_t size>
 void read_keys(const toml::table& table, const std::array<Key<Thing>, size>& keys, std::string_view name, Thing& thing,
                Problems& problems) {

@@ -8,9 +8,8 @@
 
 namespace ppsim::cli {
 
-/// The model or device that the file describes. `name` is the file's path, for places ("name:line:column"). Adds
-/// unknown keys, values of the wrong type or out of range, and shapes that are none, to `problems`; throws Error where
-/// it is not TOML.
+/// The model or device in the file. `name` is the file's path, for places ("name:line:column"). Adds unknown keys,
+/// values of the wrong type or out of range, and invalid shapes to `problems`. Throws Error if it is not TOML.
 [[nodiscard]] Model read_model(std::string_view text, std::string_view name, Problems& problems);
 [[nodiscard]] DeviceSheet read_device(std::string_view text, std::string_view name, Problems& problems);
 

@@ -1,4 +1,4 @@
-// Files where there are none: in a web page. What is read and written is in memory (MemoryFiles).
+// Replaces files in a web page: reads and writes only memory (MemoryFiles).
 
 #include "ppsim/base/error.hpp"
 

@@ -8,7 +8,7 @@
 namespace ppsim::cli {
 namespace {
 
-/// One name for one file; "-" for stdout. Nothing for devices and pipes, which several may use.
+/// A unique name for a file; "-" for stdout. None for devices and pipes, which several outputs may share.
 std::optional<std::string> place_of(const std::string& path) {
   if (path == "-") return path;
   std::error_code error;

@@ -1,5 +1,5 @@
 #pragma once
-// Outputs: where each goes, and that no two go to one place. Every command that writes files has a table of them.
+// Outputs: the destination of each; no two may share one. Every command that writes files has a table of them.
 
 #include <fmt/format.h>
 
@@ -15,17 +15,17 @@
 
 namespace ppsim::cli {
 
-/// Where an option sends an output, or finds an input; nothing where it is not given.
+/// The path of an option's output or input; none if it is not given.
 struct Destination {
   std::string_view option;
   std::optional<std::string> path;
 };
-/// The files that are read: nothing is to be written over them.
+/// The input files, which must not be overwritten.
 [[nodiscard]] std::vector<Destination> sources(const Inputs& inputs);
-/// True if one output goes to stdout. Throws Error if two outputs go to one place, or one over a file that is read.
+/// True if one output goes to stdout. Throws Error if two outputs have the same destination or one overwrites an input.
 [[nodiscard]] bool uses_stdout(std::span<const Destination> destinations, std::span<const Destination> sources);
 
-/// One output option: where it goes and what makes it.
+/// One output option, with its destination and its content.
 template <class Result>
 struct Output {
   std::string_view option;
@@ -43,15 +43,15 @@ template <class Result, std::size_t size>
   return uses_stdout(destinations, read);
 }
 
-/// Throws Error where an output that is asked for cannot be written.
+/// Throws Error if a requested output cannot be written.
 template <class Result, std::size_t size>
 void require_writable(const std::array<Output<Result>, size>& outputs, const Inputs& inputs) {
   for (const Output<Result>& output : outputs)
     if (const auto& path = inputs.*output.path) require_writable(*path, fmt::format("--{}", output.option));
 }
 
-/// Makes and writes each output that is asked for, files first: who reads stdout may leave. Throws Error as
-/// write_file() does.
+/// Makes and writes each requested output, files first, because the reader of stdout may close it. Throws Error as
+/// write_file().
 template <class Result, std::size_t size>
 void write_outputs(const std::array<Output<Result>, size>& outputs, const Result& result, const Inputs& inputs) {
   for (const bool to_stdout : {false, true})

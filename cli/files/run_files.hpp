@@ -1,5 +1,5 @@
 #pragma once
-// Run files, as a user names them.
+// Reads run files named by a user.
 
 #include "ppsim/measured/measured.hpp"
 
@@ -8,9 +8,8 @@
 
 namespace ppsim::cli {
 
-/// Reads a run file, "-" for stdin. Throws Error (bad_input) as read_file() and traces::read_run() do; of a file that
-/// has one of the formats of `ppsim import` instead, with the command that makes a run of it. `where` as of
-/// read_file().
+/// Reads a run file, "-" for stdin. Throws Error (bad_input) as read_file() and traces::read_run(). For a file in a
+/// format of `ppsim import`, the error names the command that makes a run of it. `where` as in read_file().
 [[nodiscard]] MeasuredRun read_run_file(const std::string& path, std::string_view where);
 
 } // namespace ppsim::cli

@@ -17,11 +17,11 @@
 namespace ppsim::cli {
 namespace {
 
-/// What a calibration found besides costs, or what costs were scaled from: facts for people, for `ppsim validate` and
-/// `ppsim scale`, no part of a scenario.
+/// Additional results of a calibration, or the origin of scaled costs: for readers, `ppsim validate` and `ppsim scale`;
+/// not part of a scenario.
 constexpr std::string_view calibration_table = "calibration";
 constexpr std::string_view scaled_table = "scaled";
-constexpr std::string_view measured_table = "measured"; ///< as above, of an import
+constexpr std::string_view measured_table = "measured"; ///< as above, from an import
 
 bool holds_facts(std::string_view key, const toml::node& node) {
   if (key == measured_table && node.is_table())
@@ -29,7 +29,7 @@ bool holds_facts(std::string_view key, const toml::node& node) {
   return (key == calibration_table || key == scaled_table) && node.is_table();
 }
 
-/// A value as it would stand after the flag; nothing for what no flag takes (tables, dates).
+/// A value as a flag's argument; none for types that no flag accepts (tables, dates).
 std::optional<std::string> as_flag_value(const toml::node& node) {
   if (auto text = node.value_exact<std::string>()) return text;
   if (const auto number = node.value_exact<std::int64_t>()) return std::to_string(*number);
@@ -58,7 +58,7 @@ std::vector<std::string_view> scenario_keys() {
   return keys;
 }
 
-/// The option of a key; adds a problem where there is none.
+/// The option of a key; adds a problem if there is none.
 const Option* option_of(const std::string& key, const std::string& where, Problems& problems) {
   const Option* option = find_option(key);
   if (option == nullptr) {
@@ -75,14 +75,14 @@ const Option* option_of(const std::string& key, const std::string& where, Proble
   return nullptr;
 }
 
-/// Paths inside the file start from the file's folder.
+/// Paths in the file are relative to its folder.
 std::string resolve_paths(const Option& option, std::string value, std::string_view scenario_name) {
   const std::filesystem::path folder = std::filesystem::path{scenario_name}.parent_path();
   if (option.name == "schedule-file") return value == "-" ? value : (folder / value).string();
   return from_folder(option, std::move(value), folder.string());
 }
 
-/// A value of TOML as the value of an option; nothing where it is missing or none.
+/// A TOML value as an option's value; none if it is missing or has another type.
 template <class Value>
 std::optional<Value> unit_in(const toml::node_view<const toml::node>& node,
                              std::optional<Value> (*parse)(std::string_view)) {
@@ -106,7 +106,7 @@ std::optional<runtime::TransferFit> edge_in(const toml::node& node) {
   return runtime::TransferFit{.from = *from, .to = *to, .latency = *latency, .bandwidth = bandwidth, .samples = {}};
 }
 
-/// Each element of the array `node`, as `read` has it. Nothing where there are none, or one is none.
+/// Each element of the array `node`, converted by `read`. None if it is missing or an element cannot be converted.
 template <class Read>
 auto all_in(const toml::node_view<const toml::node>& node, Read read) {
   using Value = typename std::invoke_result_t<Read, const toml::node&>::value_type;
@@ -136,12 +136,12 @@ std::vector<Duration> medians(const toml::node_view<const toml::node>& list, std
                       "calibrate again, or leave the table out"}};
 }
 
-/// As people write it: numbers and switches without quotes, all else with them.
+/// As people write it: numbers and booleans without quotes, everything else with them.
 std::string toml_value(std::string_view text) {
   const std::size_t point = text.find('.');
   const bool digits = is_bare_number(text) && text.size() < 19;
   const bool number = digits && (text[0] != '0' || text.size() == 1 || point == 1) && point != 0 &&
-                      point != text.size() - 1; // TOML has a digit on both sides of a point, and none too many
+                      point != text.size() - 1; // TOML needs a digit on both sides of a point, and no leading zeros
   return number || text == "true" || text == "false" ? std::string{text} : toml_string(text);
 }
 
@@ -153,7 +153,7 @@ std::string toml_value(const Assignment& key) {
   return toml_list(items, [](std::string_view item) { return toml_value(item); });
 }
 
-/// What the file says, key by key.
+/// The assignments in the file, key by key.
 std::vector<Assignment> keys_of(const toml::table& table, std::string_view name, Problems& problems) {
   std::vector<Assignment> assignments;
   for (const auto& [key, node] : in_file_order(table)) {

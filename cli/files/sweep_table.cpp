@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::array<std::string_view, 5> figure_columns{"step_time_ns", "bubble_ratio", "peak_bytes", "fits", "error"};
 
-/// One cell; what has no value is empty in CSV, and null in JSON.
+/// One cell; a missing value is empty in CSV and null in JSON.
 struct Cell {
   std::string text;
   bool is_text = false; ///< neither a number nor true or false
@@ -69,14 +69,14 @@ std::vector<Cell> cells_of(const SweepRow& row, bool with_schedule) {
                                       : "check the folder and its permissions"}};
 }
 
-/// FNV-1a: tells files apart that were changed, not those that someone made alike.
+/// FNV-1a: detects accidental changes of files, not deliberate ones.
 std::uint64_t digest_of(std::string_view bytes) {
   std::uint64_t digest = 0xcbf29ce484222325;
   for (const char byte : bytes) digest = (digest ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
   return digest;
 }
 
-/// The files that the values of options name, by path.
+/// The files named in options, by path.
 std::set<std::string> files_named(const Inputs& inputs) {
   std::set<std::string> files;
   const auto add = [&files](std::string_view text) {
@@ -93,7 +93,7 @@ std::set<std::string> files_named(const Inputs& inputs) {
   return files;
 }
 
-/// The first line of `text` that `other` has not; empty where it has all.
+/// The first line of `text` that is not in `other`; empty if there is none.
 std::string_view line_of_its_own(std::string_view text, std::string_view other) {
   for (std::size_t begin = 0; begin < text.size();) {
     const std::string_view line = text.substr(begin, text.find('\n', begin) + 1 - begin);
@@ -105,7 +105,7 @@ std::string_view line_of_its_own(std::string_view text, std::string_view other) 
   return {};
 }
 
-/// How the sweep of a table and the one that is asked for differ, as far as one line of each tells.
+/// The difference between a table's sweep and the requested one, from one line of each.
 std::string difference(std::string_view was, std::string_view is) {
   const auto said = [](std::string_view line, std::string_view where) {
     return line.empty() ? std::string{} : fmt::format("{} has {}", where, in_quotes(line));
@@ -236,7 +236,7 @@ void SweepTable::open() {
                         "wait for it, or name another file"}};
 }
 
-/// In this order: rows of an older table never stand beside the name of this one.
+/// In this order, so that rows of an older table never follow this one's name.
 void SweepTable::begin(const SweepLines& lines, const std::string& text) {
   struct stat status {};
   const bool is_file = ::fstat(file_, &status) == 0 && S_ISREG(status.st_mode);

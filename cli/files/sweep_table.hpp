@@ -1,5 +1,5 @@
 #pragma once
-// The table of a sweep: its lines, and the file that grows by them and can be gone on with.
+// The table of a sweep: its lines, and the file that grows and can be continued.
 
 #include "ppsim/study/sweep.hpp"
 
@@ -16,16 +16,16 @@ namespace ppsim::cli {
 
 enum class TableForm : std::uint8_t { csv, json_lines };
 
-/// That of a file of this name; nothing where it is neither.
+/// By the extension of the path; none if it is neither.
 [[nodiscard]] std::optional<TableForm> table_form(std::string_view path);
 
-/// What the lines of a table look like.
+/// The format of a table's lines.
 class SweepLines {
 public:
   SweepLines(const SweepGrid& grid, TableForm form) : grid_{grid}, form_{form} {}
-  /// The line with the names of the columns; empty where each row has them.
+  /// The line with the column names; empty if each row contains them.
   [[nodiscard]] std::string head() const;
-  /// The values of a point, with which its row begins.
+  /// The start of a row: the values of a point.
   [[nodiscard]] std::string row_start(std::size_t point) const;
   [[nodiscard]] std::string row(std::size_t point, const SweepRow& row) const;
 
@@ -37,31 +37,31 @@ private:
   TableForm form_;
 };
 
-/// How much of a file is the beginning of a table.
+/// The part of a file that is the beginning of a table.
 struct KeptRows {
   std::size_t rows = 0;
-  std::size_t bytes = 0; ///< of them, and of the head
+  std::size_t bytes = 0; ///< of the rows and the header
 };
-/// All lines of `content` that are complete: a last one without its end was being written when the sweep was ended.
-/// Throws Error naming `file` where one of them is not the line that is there in the table.
+/// The complete lines of `content`; an incomplete last line was interrupted. Throws Error naming `file` if a line
+/// differs from the table's.
 [[nodiscard]] KeptRows find_kept(std::string_view content, const SweepLines& lines, std::size_t points,
                                  const std::string& file);
 
-/// Says which sweep that is: two with the same text have the same table. Files that are named are read.
+/// Text that identifies a sweep: equal texts have equal tables. Reads the named files.
 [[nodiscard]] std::string sweep_text(const Inputs& inputs);
 
-/// A table in a file, and beside it FILE.sweep, which says of which sweep it is.
+/// A table in a file, with FILE.sweep, which identifies its sweep.
 class SweepTable {
 public:
-  /// Throws Error where the file cannot be written, or where `inputs` resume another sweep than its own.
+  /// Throws Error if the file cannot be written, or if `inputs` resume another sweep.
   explicit SweepTable(const Inputs& inputs, const SweepLines& lines);
   SweepTable(const SweepTable&) = delete;
   SweepTable& operator=(const SweepTable&) = delete;
   ~SweepTable();
 
-  /// Rows that are there already.
+  /// Rows already in the table.
   [[nodiscard]] std::size_t rows() const { return rows_; }
-  /// Throws Error (failed) where not all of it could be written.
+  /// Throws Error (failed) if it could not be written completely.
   void append(std::string_view text);
 
 private:
@@ -74,7 +74,7 @@ private:
   std::size_t rows_ = 0;
 };
 
-/// Where it is said which sweep the table in `path` is of.
+/// The path of the file that identifies the sweep of the table in `path`.
 [[nodiscard]] std::string sweep_text_path(const std::string& path);
 
 } // namespace ppsim::cli

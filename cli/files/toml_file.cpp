@@ -9,12 +9,12 @@
 namespace ppsim::cli {
 namespace {
 
-/// Words of a key, and brackets around a value: far more than any file of ours has. The library calls itself for each
-/// level, at the latest when it gives a table back, so that a few kilobytes of dots would exhaust the stack; its own
-/// limit counts brackets alone.
+/// The most words of a key and brackets around a value: far more than in any ppsim file. The library recurses for each
+/// level, at the latest when it frees a table, so a few kilobytes of dots would exhaust the stack; its own limit counts
+/// only brackets.
 constexpr std::size_t deepest = 32;
 
-/// After the string that begins at `begin`; where it is not closed, after what it can hold.
+/// The position after the string that begins at `begin`; if it is not closed, after its longest possible end.
 std::size_t end_of_string(std::string_view text, std::size_t begin) {
   const char quote = text[begin];
   const std::string three(3, quote);
@@ -24,21 +24,21 @@ std::size_t end_of_string(std::string_view text, std::size_t begin) {
       ++at;
     else if (!has_lines && (text[at] == quote || text[at] == '\n'))
       return at + 1;
-    else if (has_lines && text.substr(at).starts_with(three)) // its last two characters may be quotes as well
+    else if (has_lines && text.substr(at).starts_with(three)) // its last two characters may also be quotes
       return std::min({text.find_first_not_of(quote, at), at + 5, text.size()});
   }
   return text.size();
 }
 
-/// "s.toml:3:17" of a byte.
+/// The place of a byte: "s.toml:3:17".
 std::string place(std::string_view name, std::string_view text, std::size_t at) {
   const std::string_view before = text.substr(0, at);
   const std::size_t line_begin = before.rfind('\n') + 1; // npos + 1 is 0
   return fmt::format("{}:{}:{}", name, std::ranges::count(before, '\n') + 1, at - line_begin + 1);
 }
 
-/// Throws Error with its place where keys or values nest too deep. Reads no more of TOML than what hides dots and
-/// brackets; up to the first mistake, where the library stops, both see the same.
+/// Throws Error with its place if keys or values nest too deeply. Parses only what can hide dots and brackets; up to
+/// the first error, where the library stops, both agree.
 void check_depth(std::string_view text, std::string_view name) {
   std::size_t dots = 0; // of one key, or number
   std::size_t open = 0; // brackets
@@ -84,7 +84,7 @@ toml::table parse_toml(std::string_view text, std::string_view name, std::string
 std::vector<std::pair<const toml::key*, const toml::node*>> in_file_order(const toml::table& table) {
   std::vector<std::pair<const toml::key*, const toml::node*>> entries;
   entries.reserve(table.size());
-  // A range-for would hand out temporary proxies; the iterator's pairs refer to the table.
+  // A range-for would return temporary proxies; the iterator's pairs refer to the table.
   for (auto entry = table.cbegin(); entry != table.cend(); ++entry) // NOLINT(modernize-loop-convert)
     entries.emplace_back(&entry->first, &entry->second);
   std::ranges::stable_sort(entries, {}, [](const auto& entry) {

@@ -35,7 +35,7 @@ namespace {
                                                            : "check the folder and its permissions"}};
 }
 
-/// An open file. Nothing where it could not be opened, for which errno has the reason.
+/// An open file. Invalid if opening failed; errno has the reason.
 class OpenFile {
 public:
   OpenFile(const std::string& name, int flags, mode_t mode)
@@ -47,19 +47,18 @@ public:
   }
   explicit operator bool() const { return number_ >= 0; }
   [[nodiscard]] int number() const { return number_; }
-  /// False, with the reason in errno, where what was written has not arrived.
+  /// False, with the reason in errno, if data was lost.
   [[nodiscard]] bool close() { return ::close(std::exchange(number_, -1)) == 0; }
 
 private:
   int number_;
 };
 
-/// False, with the reason in errno, where not all of it was written.
+/// False, with the reason in errno, if it was not written completely.
 bool write_all(int file, std::string_view content) {
   while (!content.empty()) {
     const ssize_t count = ::write(file, content.data(), content.size());
-    if (count < 0 &&
-        errno == EAGAIN) { // whoever made this pipe does not want to wait; here there is nothing else to do
+    if (count < 0 && errno == EAGAIN) { // a non-blocking pipe; waiting is the only choice here
       pollfd pipe{file, POLLOUT, 0};
       ::poll(&pipe, 1, -1);
     } else if (count < 0 && errno != EINTR) {
@@ -72,15 +71,15 @@ bool write_all(int file, std::string_view content) {
 
 void write_stdout(std::string_view content, std::string_view where) {
   if (write_all(STDOUT_FILENO, content)) return;
-  if (errno == EPIPE) { // who reads has left: to end as programs do then
+  if (errno == EPIPE) { // the reader has closed it: end as programs do then
     std::signal(SIGPIPE, SIG_DFL);
     std::raise(SIGPIPE);
   }
   can_not_write("stdout", errno, where);
 }
 
-/// A file that is to go unless it gets its name. Never freed and never taken out of the list, so that a signal may look
-/// through it at any time.
+/// A file that is removed unless it gets its final name. Never freed and never taken out of the list, so that a signal
+/// handler may walk it at any time.
 struct Unfinished {
   std::string name;
   std::atomic<bool> there{true};
@@ -88,8 +87,8 @@ struct Unfinished {
 };
 std::atomic<Unfinished*> newest_unfinished{nullptr};
 
-/// Calls only what POSIX allows in the handler of a signal. The signal is raised again, as a shell ends its loops only
-/// where SIGINT has ended the program.
+/// Calls only functions that POSIX allows in signal handlers. Raises the signal again, because shells end loops only if
+/// SIGINT ended the program.
 extern "C" void remove_unfinished(int signal) {
   for (const Unfinished* file = newest_unfinished; file != nullptr; file = file->next)
     if (file->there) ::unlink(file->name.c_str());
@@ -99,7 +98,7 @@ extern "C" void remove_unfinished(int signal) {
 
 constexpr std::array ending_signals{SIGINT, SIGTERM, SIGHUP};
 
-/// One that is ignored stays so, as nohup wants it.
+/// An ignored signal stays ignored, as nohup expects.
 void handle_ending_signals() {
   for (const int signal : ending_signals) {
     struct sigaction action {};
@@ -109,18 +108,18 @@ void handle_ending_signals() {
   }
 }
 
-/// No signal ends this thread while it exists.
-class SignalsHeld {
+/// Blocks signals in this thread while it exists.
+class BlockedSignals {
 public:
-  SignalsHeld() {
+  BlockedSignals() {
     sigset_t signals;
     sigemptyset(&signals);
     for (const int signal : ending_signals) sigaddset(&signals, signal);
     pthread_sigmask(SIG_BLOCK, &signals, &before_);
   }
-  SignalsHeld(const SignalsHeld&) = delete;
-  SignalsHeld& operator=(const SignalsHeld&) = delete;
-  ~SignalsHeld() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
 private:
   sigset_t before_{};
@@ -134,7 +133,7 @@ Unfinished* begin_unfinished(std::string name) {
   return file;
 }
 
-/// The file after a chain of symbolic links, there or not, so that the links stay links.
+/// The target of a chain of symbolic links, existing or not, so that the links stay links.
 std::filesystem::path behind_links(std::filesystem::path path) {
   constexpr int most_links = 40;
   std::error_code error;
@@ -143,7 +142,7 @@ std::filesystem::path behind_links(std::filesystem::path path) {
   return path;
 }
 
-/// What is at the path, after links; nothing where nothing does.
+/// The status of the link's target; none if it does not exist.
 std::optional<struct stat> status_of(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return std::nullopt;
@@ -154,12 +153,12 @@ bool is_writable(const std::string& path) {
   return ::access(path.c_str(), W_OK) == 0;
 }
 
-/// Why a file that is there cannot be replaced, though it may be writable itself.
+/// Why an existing file cannot be replaced although it may be writable.
 bool keeps_others_out(int error) {
   return error == EACCES || error == EPERM || error == EROFS || error == EBUSY;
 }
 
-/// As far as the system allows. Where the group cannot be kept, the new one gets nothing that others had not.
+/// As far as the system allows. If the group cannot be kept, the new one gets no more rights than others had.
 void keep_owner_and_permissions(int file, const struct stat& was) {
   mode_t mode = was.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO);
   struct stat is {};
@@ -167,10 +166,10 @@ void keep_owner_and_permissions(int file, const struct stat& was) {
   const auto same_owner = static_cast<uid_t>(-1);
   if (!same && ::fchown(file, was.st_uid, was.st_gid) != 0 && ::fchown(file, same_owner, was.st_gid) != 0)
     mode &= ~static_cast<mode_t>(S_IRWXG) | (mode & S_IRWXO) << 3;
-  static_cast<void>(::fchmod(file, mode)); // the content matters more
+  static_cast<void>(::fchmod(file, mode)); // failure is acceptable: the content matters more
 }
 
-/// A file under a name of its own, until keep() gives it that of `path`.
+/// A file under a temporary name until keep() renames it to `path`.
 class PendingFile {
 public:
   PendingFile(const std::string& path, std::string_view content, std::string_view where)
@@ -206,19 +205,19 @@ public:
   }
 
 private:
-  /// False, with the reason in errno, where not all of it has arrived. Some folders of a network have no fsync().
+  /// False, with the reason in errno, if data was lost. Some network folders have no fsync().
   static bool is_kept(OpenFile& file) {
     return (::fsync(file.number()) == 0 || errno == EINVAL || errno == ENOSYS) && file.close();
   }
 
-  /// False, with the reason in errno, where there can be no such file, or not all of it.
+  /// False, with the reason in errno, if the file cannot be created or written completely.
   bool write(const std::optional<struct stat>& was) {
     const std::filesystem::path folder = std::filesystem::path{target_}.parent_path();
     std::random_device random;
     do {
       const std::uint64_t number = std::uint64_t{random()} << 32 | random();
       unfinished_ = begin_unfinished((folder / fmt::format(".ppsim-{:016x}", number)).string());
-      // What replaces a file is not to be read by those who could not read that.
+      // The new file must not be readable by those who could not read the old one.
       OpenFile file{unfinished_->name, O_CREAT | O_EXCL | O_NOFOLLOW, was ? mode_t{0600} : mode_t{0666}};
       if (!file) {
         std::exchange(unfinished_, nullptr)->there = false;
@@ -232,7 +231,7 @@ private:
 
   void write_in_place() const {
     const auto status = status_of(path_);
-    OpenFile file{path_, O_TRUNC, 0}; // it is there; O_CREAT is refused for files of others in a folder such as /tmp
+    OpenFile file{path_, O_TRUNC, 0}; // it exists; O_CREAT is refused for other users' files in folders such as /tmp
     if (!file || !write_all(file.number(), content_) || !file.close()) can_not_write(path_, errno, where_);
     if (status && S_ISREG(status->st_mode))
       note(
@@ -240,7 +239,7 @@ private:
           where_, in_quotes(path_, 200));
   }
 
-  /// errno stays.
+  /// Keeps errno.
   void drop() {
     if (unfinished_ == nullptr) return;
     const int error = errno;
@@ -254,7 +253,7 @@ private:
   std::string target_; ///< after links
   std::string packed_;
   std::string_view content_;
-  Unfinished* unfinished_ = nullptr; ///< nothing where it is to be written in place, or is done
+  Unfinished* unfinished_ = nullptr; ///< null if it is written in place, or done
 };
 
 } // namespace
@@ -285,8 +284,8 @@ void write_files(std::span<const traces::NamedBytes> files, std::string_view whe
     for (PendingFile& file : pending)
       if (file.is_in_place() == in_place) file.keep();
   };
-  keep(true); // which may have to wait for the reader of a pipe
-  const SignalsHeld held;
+  keep(true); // may wait for the reader of a pipe
+  const BlockedSignals held;
   keep(false);
 }
 

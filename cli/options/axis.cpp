@@ -21,7 +21,7 @@ using Unit = Axis::Unit;
 
 constexpr std::string_view examples = "comm=0..2ms, mb=8..256, memory-limit=20GiB..80GiB, pair=0.7..1";
 
-/// What the numbers of an option count; nothing where it takes no single number.
+/// The unit of an option's numbers; none if it does not take a single number.
 std::optional<Unit> unit_of(const Option& option) {
   const RunField* const field = find_run_field(option.name);
   return field == nullptr ? std::nullopt : field->unit;
@@ -61,7 +61,7 @@ std::optional<std::int64_t> parse_amount(std::string_view text, Unit unit) {
   return std::nullopt;
 }
 
-/// One end of the range: a number in the unit of the axis that its option takes.
+/// One end of the range: a number in the unit of the axis.
 Result parse_end(const Option& option, std::string_view text, const Axis& axis, std::int64_t& end) {
   const auto number = parse_amount(text, axis.unit);
   Inputs scratch;
@@ -113,12 +113,12 @@ Result unknown_name(std::string_view name) {
 
 constexpr std::string_view sweep_examples = "tensor-parallel=1,2,4, mb=8..256:x2, comm=0..2ms:+500us, schedule=all";
 
-/// An axis with more values is a mistake.
+/// The most values of an axis; more are a mistake.
 constexpr std::size_t most_axis_values = 100'000;
-/// More points than any plot shows.
+/// The most points of a plot.
 constexpr std::size_t most_compared_values = 10'000;
 
-/// Whether a run takes it by itself: what is read with it, or said about it, is not varied.
+/// Whether it belongs to a single run: options about reading or describing a run do not vary.
 bool can_sweep(const Option& option) {
   constexpr std::array<std::string_view, 3> never{"schedule-file", "title", "source"};
   return is_scenario_key(option) && option.section != Section::workload &&
@@ -145,7 +145,7 @@ SweepValue sweep_value(const Axis& axis, std::int64_t number, std::string said) 
           .is_number = true};
 }
 
-/// One value as the option takes it; where that is a number, it is shown as one.
+/// One value as the option takes it; a number is shown as one.
 Result add_value(const Option& option, std::string_view text, SweepAxis& axis) {
   Inputs scratch;
   Result wrong = text.empty() ? Wrong{"a value is empty", "leave out the comma with nothing before or after it"}
@@ -164,7 +164,7 @@ Result too_many_values(const Option& option, std::string_view range) {
                "take larger steps"};
 }
 
-/// From one end up to the other, each so many times the one before.
+/// Values from one end to the other, each `factor` times the one before.
 Result add_multiples(const Option& option, std::string_view range, const Axis& ends, double factor, SweepAxis& axis) {
   if (ends.from == 0)
     return Wrong{fmt::format("{}: {} starts at 0, and 0 times anything is 0", option.name, in_quotes(range)),
@@ -180,7 +180,7 @@ Result add_multiples(const Option& option, std::string_view range, const Axis& e
   return std::nullopt;
 }
 
-/// The same, each by so much more.
+/// Values from one end to the other, each `step` more than the one before.
 Result add_sums(const Option& option, std::string_view range, const Axis& ends, std::int64_t step, SweepAxis& axis) {
   if (static_cast<std::size_t>((ends.to - ends.from) / step) >= most_axis_values) return too_many_values(option, range);
   for (std::int64_t count = 0; count <= (ends.to - ends.from) / step; ++count)
@@ -188,7 +188,7 @@ Result add_sums(const Option& option, std::string_view range, const Axis& ends, 
   return std::nullopt;
 }
 
-/// "8..256:x2", "0..2ms:+500us": the first value, and all after it that are not above the last.
+/// "8..256:x2", "0..2ms:+500us": the first value, and all after it up to the last.
 Result add_steps(const Option& option, std::string_view range, Axis ends, SweepAxis& axis) {
   const std::size_t colon = range.find(':');
   const std::string_view step = colon == std::string_view::npos ? std::string_view{} : range.substr(colon + 1);
@@ -215,7 +215,7 @@ Result add_item(const Option& option, std::string_view item, SweepAxis& axis) {
   return std::nullopt;
 }
 
-/// The values of an axis at which alone something is tried, as a sweep has them.
+/// The only values of an axis, in a sweep's notation.
 Result parse_points(std::string_view text, Axis& axis) {
   SweepAxis points;
   if (auto wrong = parse_sweep_axis(text, points)) return wrong;

@@ -18,7 +18,7 @@
 namespace ppsim::cli {
 namespace {
 
-/// The options of one command as CLI11 knows them; CLI11 splits the words, the table says what they mean.
+/// Parses the options of one command: CLI11 splits the words, the option table defines them.
 class Parser {
 public:
   explicit Parser(const Command& command) : command_{command} {
@@ -56,9 +56,8 @@ private:
     known_.push_back({&option, parsed});
   }
 
-  /// "--flag value" as "--flag=value", so that a value may start with a dash and nothing else is taken for one. An
-  /// optional value is apart only where the command has no argument that it could be confused with (SPEC section
-  /// 6).
+  /// Turns "--flag value" into "--flag=value", so that a value may start with a dash. An optional value may be a
+  /// separate word only if the command has no argument (SPEC section 6).
   [[nodiscard]] std::vector<std::string> joined(const std::vector<std::string>& arguments, Problems& problems) const {
     std::vector<std::string> words;
     words.reserve(arguments.size());
@@ -82,7 +81,7 @@ private:
     return words;
   }
 
-  /// What is after the equals sign, or what the flag alone means.
+  /// The text after the equals sign, or the value that the flag alone means.
   static std::string value_in(const std::string& word, std::size_t equals, const Option& option) {
     if (equals < word.size()) return word.substr(equals + 1);
     switch (option.argument) {
@@ -108,7 +107,7 @@ private:
       flags.push_back(known.option->name);
       std::ranges::copy(known.option->aliases(), std::back_inserter(flags));
     }
-    bool after_unknown = false; // the next word is its value, no mistake of its own
+    bool after_unknown = false; // the next word is its value, not another error
     for (const std::string& word : app_.remaining()) {
       if (word.starts_with('-') && word != "-") {
         refuse_flag(word, flags, problems);
@@ -156,13 +155,13 @@ private:
     return list;
   }
 
-  const std::string output_flag_ = "--output"; // the one short flag, as compilers have it
+  const std::string output_flag_ = "--output"; // the only short flag
   const Command& command_;
   CLI::App app_;
   std::vector<Known> known_;
 };
 
-/// The options that flags set, with what --vary does.
+/// The options that flags set, including --vary.
 std::vector<const Option*> options_set_by(const std::vector<Assignment>& flags) {
   std::vector<const Option*> list;
   for (const Assignment& flag : flags) {
@@ -173,7 +172,7 @@ std::vector<const Option*> options_set_by(const std::vector<Assignment>& flags) 
   return list;
 }
 
-/// Flags win: a key that a flag repeats, or makes void, is dropped.
+/// Flags override the file: a key that a flag repeats or replaces is dropped.
 void drop_overridden(const std::vector<Assignment>& flags, std::vector<Assignment>& keys) {
   std::set<std::string_view> dropped;
   for (const Option* option : options_set_by(flags)) {
@@ -187,7 +186,7 @@ void drop_overridden(const std::vector<Assignment>& flags, std::vector<Assignmen
   std::erase_if(keys, [&](const Assignment& key) { return dropped.contains(key.option->name); });
 }
 
-/// What --vary sets is not set by a flag besides, and what belongs to it does not stand alone.
+/// --vary must not repeat another flag, and options that belong to it need it.
 void check_vary(const Inputs& inputs, Problems& problems) {
   const RunField* const varied = inputs.vary ? find_run_field(inputs.vary->option) : nullptr;
   if (varied != nullptr && !varied->names_what_varies && inputs.where.contains(inputs.vary->option))
@@ -204,7 +203,7 @@ void check_vary(const Inputs& inputs, Problems& problems) {
   }
 }
 
-/// As one word for a shell, which would split it or replace what is in it otherwise.
+/// Quoted for a shell if necessary.
 std::string as_shell_word(const std::string& word) {
   constexpr std::string_view plain = "%+,-./0123456789:=@ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
   if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
@@ -217,19 +216,19 @@ std::string as_shell_word(const std::string& word) {
   return quoted + "'";
 }
 
-/// The line that a shell would run.
+/// The command line for a shell.
 std::string command_of(std::string_view name, const std::vector<std::string>& arguments) {
   std::string line = fmt::format("ppsim {}", name);
   for (const std::string& argument : arguments) line += " " + as_shell_word(argument);
   return line;
 }
 
-/// Whether it says what is run, by itself or in a model's or a device's file.
+/// Whether it describes the run, directly or in a model's or a device's file.
 bool is_of_run(const Option& option) {
   return is_scenario_key(option) && option.name != "schedule-file";
 }
 
-/// Fills `inputs` with what its flags say, and with the files that they name. Throws Error with everything wrong.
+/// Fills `inputs` from its flags and the files that they name. Throws Error with all problems.
 void take_flags(Inputs& inputs, Problems& problems) {
   std::vector<Assignment> keys;
   for (const Assignment& flag : inputs.flags)
@@ -254,7 +253,7 @@ void take_flags(Inputs& inputs, Problems& problems) {
   if (inputs.scenario_file && inputs.scenario_file->is_calibrated()) inputs.calibrated = inputs.scenario_file->name();
 }
 
-/// What a measured step says of all others.
+/// Applies a measured step to the costs.
 void use_measured_step(Inputs& inputs) {
   if (inputs.measured_step && inputs.model_shape && inputs.device_sheet)
     inputs.training.compute_ppm = fit_measured_step(inputs);
@@ -289,7 +288,7 @@ void take_axes(Inputs& inputs, Problems& problems) {
                  fmt::format("at most {}: take larger steps, or several sweeps", most_sweep_points));
 }
 
-/// `base` with the values of a point, before it is known whether they fit together.
+/// `base` with the values of a point, without checks between options.
 Inputs with_values(const Inputs& base, std::size_t point) {
   Inputs inputs;
   inputs.command = base.command;
@@ -305,8 +304,8 @@ Inputs with_values(const Inputs& base, std::size_t point) {
   return inputs;
 }
 
-/// What is asked for at all points of a grid. Throws Error where an option has no such value at any of them, or a file
-/// cannot be read.
+/// Common inputs of all points of a grid. Throws Error if an option refuses a value of its axis or a file cannot be
+/// read.
 Inputs sweep_inputs(Inputs base, Problems& problems) {
   take_axes(base, problems);
   problems.throw_if_any();
@@ -317,7 +316,7 @@ Inputs sweep_inputs(Inputs base, Problems& problems) {
   for (const SweepAxis& axis : base.grid.axes) {
     stride /= axis.values.size();
     for (std::size_t value = 1; value < axis.values.size() && !axis.values[value].is_number; ++value)
-      (void)with_values(base, value * stride); // models, devices and links are found, or are files
+      (void)with_values(base, value * stride); // models, devices and links must exist
   }
   first.flags = std::move(base.flags);
   first.grid = std::move(base.grid);
@@ -332,7 +331,7 @@ bool is_repeatable(const Command& command, const Option& option) {
 
 namespace {
 
-/// Inputs of which the flags and the arguments are known.
+/// Completes inputs whose flags and arguments are set.
 Inputs complete(const Command& command, Inputs inputs, Problems& problems) {
   if (command.spans_grid) return sweep_inputs(std::move(inputs), problems);
   take_flags(inputs, problems);

@@ -24,19 +24,19 @@ std::string flags_of(const Command& command) {
   return flags;
 }
 
-/// What help is on, each followed by a space.
+/// The topics of help, each followed by a space.
 std::string help_topics() {
   std::string words = "all ";
   for (const Command* command : commands()) words += fmt::format("{} ", command->name);
   return words;
 }
 
-/// The words that a command's argument can be, each followed by a space.
+/// The possible words of a command's argument, each followed by a space.
 std::string argument_words(const Command& command) {
   return command.name == "help" ? help_topics() : std::string{command.argument_choices};
 }
 
-/// The words that an option's value can be, separated by spaces.
+/// The possible words of an option's value, separated by spaces.
 std::string choices_of(const Option& option) {
   if (option.set.words != nullptr) return joined(option.set.words(), " ");
   if (option.name != "schedule" && option.name != "schedules") return {};
@@ -86,7 +86,7 @@ std::string quoted(std::string_view text, std::string_view special) {
   return out + '\'';
 }
 
-/// zsh takes a quote in quotes only as '\''.
+/// zsh accepts a quote inside quotes only as '\''.
 std::string zsh_words(std::string_view text) {
   std::string out;
   for (const char character : text) {
@@ -100,7 +100,7 @@ std::string zsh_words(std::string_view text) {
   return out;
 }
 
-/// An option as _arguments takes it: '--stages=[devices in the pipeline]:N:'.
+/// An option in the syntax of _arguments: '--stages=[devices in the pipeline]:N:'.
 std::string zsh_option(const Option& option) {
   const std::string help = zsh_words(option.help);
   if (option.argument == Argument::none) return fmt::format("'--{}[{}]'", option.name, help);

@@ -6,7 +6,7 @@
 
 namespace ppsim::cli {
 
-/// As words of a table: each followed by a space.
+/// Each followed by a space.
 inline constexpr std::string_view completed_shells = "bash zsh fish ";
 
 /// The script of one of completed_shells; empty for others.

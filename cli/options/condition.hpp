@@ -13,14 +13,14 @@ struct Condition {
   const Metric* metric = nullptr;
   bool above = true;
   double threshold = 0;
-  /// Not of a metric that is not known.
+  /// The metric must be known.
   [[nodiscard]] bool holds(const RunReport& report) const {
     const std::optional<double> value = metric->value(report);
     return value && (above ? *value > threshold : *value < threshold);
   }
 };
 
-/// The condition that `text` states; nothing if it states none.
+/// Parses a condition; none if `text` is not one.
 [[nodiscard]] std::optional<Condition> parse_condition(std::string_view text);
 
 } // namespace ppsim::cli

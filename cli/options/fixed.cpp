@@ -1,4 +1,4 @@
-// --fixed: what a plan may choose.
+// --fixed: the values that a plan may choose.
 
 #include "ppsim/base/words.hpp"
 #include "ppsim/schedule/generators.hpp"
@@ -53,24 +53,24 @@ Result read_switch(PlanChoices& choices, std::string_view text) {
   return std::nullopt;
 }
 
-struct Choosable {
+struct PlanChoiceOption {
   std::string_view name, option;
   ReadValue read;
 };
 constexpr std::size_t most_ranks = ModelLimits::ranks;
-constexpr std::array choosable{
-    Choosable{"tp", "tensor-parallel", read_count<&PlanChoices::tensor, 1, most_ranks>},
-    Choosable{"cp", "context-parallel", read_count<&PlanChoices::context, 1, most_ranks>},
-    Choosable{"ep", "expert-parallel", read_count<&PlanChoices::expert, 1, most_ranks>},
-    Choosable{"dp", "data-parallel", read_count<&PlanChoices::data, 1, most_ranks>},
-    Choosable{"pp", "stages", read_count<&PlanChoices::stages, 1, Limits::stages>},
-    Choosable{"mbs", "microbatch-size", read_count<&PlanChoices::microbatch_size, 1, most_ranks>},
-    Choosable{"vpp", "virtual-stages", read_count<&PlanChoices::chunks, 1, Limits::chunks>},
-    Choosable{"schedule", "schedules", read_schedule},
-    Choosable{"split", "split", read_split},
-    Choosable{"recompute", "recompute", read_recompute},
-    Choosable{"zero", "zero-stage", read_count<&PlanChoices::zero_stage, 0, 3>},
-    Choosable{"sp", "sequence-parallel", read_switch}};
+constexpr std::array plan_choice_options{
+    PlanChoiceOption{"tp", "tensor-parallel", read_count<&PlanChoices::tensor, 1, most_ranks>},
+    PlanChoiceOption{"cp", "context-parallel", read_count<&PlanChoices::context, 1, most_ranks>},
+    PlanChoiceOption{"ep", "expert-parallel", read_count<&PlanChoices::expert, 1, most_ranks>},
+    PlanChoiceOption{"dp", "data-parallel", read_count<&PlanChoices::data, 1, most_ranks>},
+    PlanChoiceOption{"pp", "stages", read_count<&PlanChoices::stages, 1, Limits::stages>},
+    PlanChoiceOption{"mbs", "microbatch-size", read_count<&PlanChoices::microbatch_size, 1, most_ranks>},
+    PlanChoiceOption{"vpp", "virtual-stages", read_count<&PlanChoices::chunks, 1, Limits::chunks>},
+    PlanChoiceOption{"schedule", "schedules", read_schedule},
+    PlanChoiceOption{"split", "split", read_split},
+    PlanChoiceOption{"recompute", "recompute", read_recompute},
+    PlanChoiceOption{"zero", "zero-stage", read_count<&PlanChoices::zero_stage, 0, 3>},
+    PlanChoiceOption{"sp", "sequence-parallel", read_switch}};
 
 } // namespace
 
@@ -80,12 +80,12 @@ Result set_fixed(Inputs& inputs, std::string_view text) {
   for (const std::string_view item : split_list(text)) {
     const std::size_t equals = std::min(item.find('='), item.size());
     const std::string_view name = trimmed(item.substr(0, equals));
-    const auto known = [&](const Choosable& each) { return each.name == name || each.option == name; };
-    const auto* const found = std::ranges::find_if(choosable, known);
-    if (found == choosable.end() || equals == item.size()) {
+    const auto known = [&](const PlanChoiceOption& each) { return each.name == name || each.option == name; };
+    const auto* const found = std::ranges::find_if(plan_choice_options, known);
+    if (found == plan_choice_options.end() || equals == item.size()) {
       std::vector<std::string_view> names;
-      names.reserve(choosable.size());
-      for (const Choosable& each : choosable) names.push_back(each.name);
+      names.reserve(plan_choice_options.size());
+      for (const PlanChoiceOption& each : plan_choice_options) names.push_back(each.name);
       const std::string remedy = fmt::format("NAME=VALUE, one of {}", joined(names, ", "));
       return Wrong{fmt::format("{} cannot be fixed", in_quotes(item)), did_you_mean(name, names, remedy)};
     }

@@ -1,4 +1,4 @@
-// Help and man page, both from the tables of options and commands.
+// Help and man page, generated from the tables of options and commands.
 
 #include "ppsim/base/words.hpp"
 
@@ -48,7 +48,7 @@ void append_entry(std::string& out, const std::string& head, std::string_view te
   out += wrapped_lines(text, help_width, help_column, help_column);
 }
 
-/// Roff takes a leading dash or dot, and backslashes, for its own.
+/// Escapes leading dashes and dots, and backslashes.
 std::string roff(std::string_view text) {
   std::string out;
   for (const char character : text) {
@@ -64,23 +64,24 @@ std::string roff(std::string_view text) {
   return out;
 }
 
-/// What the short help shows of an option: it has a line.
-struct Essential {
+/// An option in the short help: it has one line.
+struct EssentialOption {
   std::string_view option;
   std::string_view says;
 };
-constexpr std::array essentials{Essential{"stages", "pipeline stages (devices)"},
-                                Essential{"mb", "microbatches per step"},
-                                Essential{"schedule", "1f1b (default), interleaved, zb-v, ...: 'ppsim list schedules'"},
-                                Essential{"vpp", "chunks per stage (virtual stages); default 1"},
-                                Essential{"forward", "forward time of a stage for one microbatch; default 1ms"},
-                                Essential{"backward", "backward time; default 2ms"},
-                                Essential{"model", "compute costs from this model's shape: 'ppsim list models'"},
-                                Essential{"device", "its device: 'ppsim list devices'; also sets the memory limit"},
-                                Essential{"scenario", "read options from a TOML file"},
-                                Essential{"svg", "write a Gantt chart"}};
+constexpr std::array essentials{
+    EssentialOption{"stages", "pipeline stages (devices)"},
+    EssentialOption{"mb", "microbatches per step"},
+    EssentialOption{"schedule", "1f1b (default), interleaved, zb-v, ...: 'ppsim list schedules'"},
+    EssentialOption{"vpp", "chunks per stage (virtual stages); default 1"},
+    EssentialOption{"forward", "forward time of a stage for one microbatch; default 1ms"},
+    EssentialOption{"backward", "backward time; default 2ms"},
+    EssentialOption{"model", "compute costs from this model's shape: 'ppsim list models'"},
+    EssentialOption{"device", "its device: 'ppsim list devices'; also sets the memory limit"},
+    EssentialOption{"scenario", "read options from a TOML file"},
+    EssentialOption{"svg", "write a Gantt chart"}};
 
-/// The summary up to what is in parentheses.
+/// The summary up to its parentheses.
 std::string_view in_short(std::string_view summary) {
   return summary.substr(0, summary.find(" ("));
 }
@@ -90,10 +91,10 @@ std::string overview() {
                     "Usage: ppsim [COMMAND] [options]    (without COMMAND: simulate)\n"
                     "Example: ppsim --stages 4 --mb 8 --schedule zb-h1 --svg run.svg\n\nCommands:\n";
   for (const Command* command : commands())
-    if (!command->sections.empty() || !command->extra.empty()) // else it prints a document: see "More"
+    if (!command->sections.empty() || !command->extra.empty()) // otherwise it prints a document: see "More"
       out += fmt::format("  {:<11} {}\n", command->name, in_short(command->summary));
   out += "\nOptions that most runs need:\n";
-  for (const Essential& essential : essentials)
+  for (const EssentialOption& essential : essentials)
     out += fmt::format("  {:<22} {}\n", flag_of(*find_option(essential.option)), essential.says);
   return out + "\nMore:\n"
                "  ppsim COMMAND --help   all options of a command, and examples\n"

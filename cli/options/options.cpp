@@ -18,10 +18,10 @@ using S = Section;
 using A = Argument;
 using I = Inputs;
 
-/// More threads than any machine runs at once, and more points than any plot shows.
+/// More threads than any machine has, and more points than any plot shows.
 constexpr std::size_t most_threads = 4096, most_points = 10'000;
 
-/// Times of more steps than this would fill the memory, and sums over them have to stay in range.
+/// The times of more steps would fill the memory, and sums must stay in range.
 constexpr std::size_t most_steps = 1'000'000;
 
 constexpr std::array recompute_methods{Choice{"uniform", RecomputeUnits::Method::uniform},
@@ -60,10 +60,10 @@ constexpr std::array trainers{Choice{"sgd", runtime::OptimizerKind::sgd}, Choice
 
 constexpr std::array frameworks{Choice{"any", Framework::any}, Choice{"megatron", Framework::megatron},
                                 Choice{"torchtitan", Framework::torchtitan}, Choice{"deepspeed", Framework::deepspeed}};
-/// More than anybody reads.
+/// More than anyone reads.
 constexpr std::size_t most_rows = 10'000;
 
-/// More rounds than any search is given, and more seeds than anybody tries.
+/// More rounds and seeds than any search needs.
 constexpr std::size_t most_effort = 1'000'000'000;
 
 constexpr std::array table{

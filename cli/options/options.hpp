@@ -1,6 +1,5 @@
 #pragma once
-// The option table: the one place that lists what can be said. Parser, scenario files, --help, man page and completion
-// read it.
+// The option table: the only list of options. Parser, scenario files, --help, man page and completion use it.
 
 #include <optional>
 #include <span>
@@ -12,7 +11,7 @@
 
 namespace ppsim::cli {
 
-/// What help lists together; commands take options by section.
+/// Sections of help; commands accept options by section.
 enum class Section : std::uint8_t {
   pipeline,
   model,
@@ -20,11 +19,11 @@ enum class Section : std::uint8_t {
   communication,
   memory,
   scenario,
-  workload, ///< what a replay computes, and on what; simulations do not look at it
-  replay,   ///< how often, and what is done with it
+  workload, ///< the workload and backend of a replay; simulations ignore it
+  replay,   ///< number of steps, and use of the results
   comparison,
-  synthesis, ///< what a search for an order may do
-  planning,  ///< which configurations are looked at
+  synthesis, ///< limits of a search for an order
+  planning,  ///< the searched configurations
   output
 };
 inline constexpr std::size_t section_count = 12;
@@ -33,7 +32,7 @@ inline constexpr std::size_t section_count = 12;
 /// In Option::replaces: the options of single schedules (schedule_options()).
 inline constexpr std::string_view every_schedule_option = "SCHEDULE-OPTIONS";
 
-/// What is wrong with a value.
+/// A problem with a value.
 struct Wrong {
   std::string what;
   std::string hint;
@@ -41,7 +40,7 @@ struct Wrong {
 
 enum class Argument : std::uint8_t { none, required, optional };
 
-/// How the value of an option is read.
+/// How an option's value is read.
 struct Setter {
   using Read = std::optional<Wrong> (*)(Inputs&, std::string_view value);
   using Words = std::vector<std::string_view> (*)();
@@ -51,35 +50,35 @@ struct Setter {
   std::optional<Wrong> operator()(Inputs& inputs, std::string_view value) const { return read(inputs, value); }
 
   Read read;
-  std::size_t most = 0;  ///< the largest that is taken, of what counts something; 0: it does not count
-  Words words = nullptr; ///< those that are taken, of a closed set
+  std::size_t most = 0;  ///< the largest accepted count; 0: not a count
+  Words words = nullptr; ///< the accepted words of a closed set
 };
 
-/// One option: a long flag, and (where is_scenario_key() says so) a key of scenario files.
+/// One option: a long flag, and (if is_scenario_key()) a key of scenario files.
 struct Option {
   std::string_view name;  ///< without dashes
-  std::string_view alias; ///< other words, with commas between them, or empty
+  std::string_view alias; ///< other names, separated by commas, or empty
   Section section;
   Argument argument;
   std::string_view placeholder; ///< "TIME[,...]"
   Setter set;
   std::string_view help;
-  /// Comma-separated keys of a scenario file that a flag makes void, or every_schedule_option.
+  /// Comma-separated keys of a scenario file that a flag replaces, or every_schedule_option.
   std::string_view replaces = {};
   [[nodiscard]] std::vector<std::string_view> aliases() const;
   [[nodiscard]] bool has_alias(std::string_view word) const;
 };
 
 [[nodiscard]] std::span<const Option> options();
-/// Whether it is a part of what is trained on what, and not of what is done with that.
+/// Whether it describes the model and the machine, not the use of the results.
 [[nodiscard]] bool is_scenario_key(const Option& option);
-/// The option of that name or alias (without dashes), or null.
+/// The option with that name or alias (without dashes), or null.
 [[nodiscard]] const Option* find_option(std::string_view name);
 
-/// A message with the fields that it names as flags: "give --vpp". What a user put in backticks stays.
+/// A message with its fields as flags: "give --vpp". Backticks in a user's text stay.
 [[nodiscard]] std::string in_flags(std::string_view text);
 
-/// Carries out the assignments; adds what is wrong to `problems`.
+/// Executes the assignments; adds problems to `problems`.
 void assign(const std::vector<Assignment>& assignments, Inputs& inputs, Problems& problems);
 
 } // namespace ppsim::cli

@@ -191,7 +191,7 @@ Result set_slow(Inputs& inputs, std::string_view text) {
     const auto is_same = [&](const SlowStage& other) { return other.copy == slow.copy && other.stage == slow.stage; };
     if (std::ranges::any_of(all, is_same))
       return Wrong{fmt::format("{} names a stage twice", in_quotes(text)), "name each once: 3=1.1,5=1.2"};
-    // what holds of all others comes first
+    // entries for all stages come first
     all.insert(slow.stage ? all.end() : all.begin(), slow);
   }
   inputs.slow = std::move(all);

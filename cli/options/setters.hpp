@@ -1,5 +1,5 @@
 #pragma once
-// How the value of an option is read. Each setter returns what is wrong with it, or nothing.
+// Reads the values of options. Each setter returns the problem with the value, or nothing.
 
 #include "ppsim/base/error.hpp"
 
@@ -14,7 +14,7 @@ namespace ppsim::cli {
 
 using Result = std::optional<Wrong>;
 
-/// Carries out `read`: what it throws is what is wrong with the value.
+/// Calls `read` and returns the problem that it throws.
 template <class Read>
 Result caught(Read read) {
   try {
@@ -25,14 +25,14 @@ Result caught(Read read) {
   }
 }
 
-/// Which whole numbers are taken.
+/// The accepted integers.
 struct CountRange {
   std::size_t least = 1;
   std::size_t most = std::numeric_limits<std::size_t>::max();
 };
 [[nodiscard]] Result parse_count(std::string_view text, const CountRange& range, std::size_t& value);
 
-/// Whoever has the member.
+/// The object with the member.
 template <class Value, class Holder>
 Value& place_in(Inputs& inputs, Value Holder::*member) {
   return inputs.*member;
@@ -63,12 +63,12 @@ Result set_count(Inputs& inputs, std::string_view text) {
   place = static_cast<typename WithoutOptional<std::remove_reference_t<decltype(place)>>::type>(number);
   return std::nullopt;
 }
-/// How a member of Inputs, Training or Workload that counts something is read. Each has a limit, so that no product of
-/// them can overflow unseen; whether they fit each other is said elsewhere.
+/// Reads a count into a member of Inputs, Training or Workload. Each has a limit, so that no product can overflow
+/// unnoticed; other checks compare them with each other.
 template <auto member, std::size_t most, std::size_t least = 1>
 inline constexpr Setter count{set_count<member, most, least>, most};
 
-/// "nvlink": the link between devices of one node, whichever generation that is; load_model() puts it in.
+/// "nvlink": the link between devices of one node, of any generation; load_model() sets it.
 inline constexpr std::string_view device_link = "nvlink";
 /// A shipped link by name, or device_link.
 [[nodiscard]] Result parse_link(std::string_view text, std::optional<LinkSheet>& value);
@@ -77,10 +77,10 @@ Result set_link(Inputs& inputs, std::string_view text) {
   return parse_link(text, place_in(inputs, member));
 }
 
-/// Whether what stands for a link is a file of nccl-tests: no link has a '/' or '.' in its name.
+/// Whether a link's value is a file of nccl-tests: no link has a '/' or '.' in its name.
 [[nodiscard]] bool names_link_file(std::string_view text);
-/// A link, files of collectives that were measured over it, or both, with commas between them. load_model() reads the
-/// files, and puts in the usual link where none is named.
+/// A link, files of its measured collectives, or both, separated by commas. load_model() reads the files, and sets the
+/// default link if none is named.
 [[nodiscard]] Result parse_measured_link(std::string_view text, std::optional<LinkSheet>& link,
                                          std::vector<std::string>& files);
 template <auto member, auto files>
@@ -123,10 +123,10 @@ Result set_unit(Inputs& inputs, std::string_view text) {
 
 /// `text` without the spaces around it.
 [[nodiscard]] std::string_view trimmed(std::string_view text);
-/// What is between commas, without the spaces around it.
+/// The parts between commas, without the spaces around them.
 [[nodiscard]] std::vector<std::string_view> split_list(std::string_view text);
 
-/// One value, or a list with commas; `parse` reads one.
+/// One value, or a comma-separated list; `parse` reads one.
 template <class Value, class Parse>
 Result parse_list(std::string_view text, std::optional<std::vector<Value>>& list, Parse parse) {
   std::vector<Value> values;
@@ -158,7 +158,7 @@ Result set_counts(Inputs& inputs, std::string_view text) {
 template <auto member, std::size_t most>
 inline constexpr Setter counts{set_counts<member, most>, most};
 
-/// One word of a closed set, and what it stands for.
+/// One word of a closed set, with its meaning.
 template <class Value>
 struct Choice {
   std::string_view word;
@@ -184,7 +184,7 @@ Result set_choice(Inputs& inputs, std::string_view text) {
     }
   return unknown_word(text, words_of<choices>());
 }
-/// How a member that is one of a closed set is read.
+/// Reads a member with a closed set of values.
 template <auto member, const auto& choices>
 inline constexpr Setter choice{set_choice<member, choices>, words_of<choices>};
 
@@ -194,7 +194,7 @@ inline constexpr std::array pair_rules{
 /// One of pair_rules, or a factor.
 [[nodiscard]] Result set_pair(Inputs& inputs, std::string_view text);
 
-/// None: the memory, of a plan alone.
+/// None: memory; only for a plan.
 inline constexpr std::array rank_figures{Choice{"step-time", std::optional{StepFigure::step_time}},
                                          Choice{"mean", std::optional{StepFigure::mean}},
                                          Choice{"p50", std::optional{StepFigure::p50}},
@@ -206,9 +206,9 @@ inline constexpr std::array rank_figures{Choice{"step-time", std::optional{StepF
 [[nodiscard]] std::vector<std::string_view> backend_names();
 [[nodiscard]] Result set_backend(Inputs& inputs, std::string_view text);
 
-/// A time, and what else is said of the run that took it.
+/// A time, and properties of the run that took it.
 [[nodiscard]] Result set_measured_step(Inputs& inputs, std::string_view text);
-/// Modules by name, each but once.
+/// Modules by name, each at most once.
 [[nodiscard]] Result set_recompute_modules(Inputs& inputs, std::string_view text);
 
 [[nodiscard]] Result set_lowering(Inputs& inputs, std::string_view text);
@@ -221,7 +221,7 @@ inline constexpr std::array rank_figures{Choice{"step-time", std::optional{StepF
 [[nodiscard]] Result set_efficiency(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_schedule(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_schedules(Inputs& inputs, std::string_view text);
-/// What a plan may choose, "tp=4/8,recompute=none".
+/// The choices of a plan: "tp=4/8,recompute=none".
 [[nodiscard]] Result set_fixed(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_layout(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_learning_rate(Inputs& inputs, std::string_view text);
@@ -234,7 +234,7 @@ inline constexpr std::array rank_figures{Choice{"step-time", std::optional{StepF
 [[nodiscard]] Result set_vary(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result add_fail_if(Inputs& inputs, std::string_view text);
 
-/// A flag without a value; in a scenario file it is true or false.
+/// A flag without a value; true or false in a scenario file.
 template <auto member>
 Result set_flag(Inputs& inputs, std::string_view text) {
   if (text != "true" && text != "false")

@@ -21,8 +21,8 @@ struct Flag {
 
 using Flags = std::vector<Flag>;
 
-/// What one kind of parallelism or recomputation can do for memory: changes by rising effort, of which the first that
-/// helps is told.
+/// Memory savings of one kind of parallelism or recomputation: changes by rising effort, of which the first that helps
+/// is reported.
 using Approach = std::vector<Flags>;
 
 const std::array<Approach, 4>& approaches() {
@@ -40,7 +40,7 @@ const std::array<Approach, 4>& approaches() {
   return all;
 }
 
-/// Whether it can say nothing new: the inputs go as far already, or lack the sizes that it would change.
+/// Whether the change has no effect: the inputs already go as far, or lack the sizes that it would change.
 bool changes_nothing(const Inputs& inputs, const Flag& flag) {
   const bool knows_checkpoint = inputs.model || inputs.boundary_bytes || inputs.checkpoint_bytes;
   if (flag.option == "recompute")
@@ -54,16 +54,16 @@ bool changes_nothing(const Inputs& inputs, const Flag& flag) {
   return std::stoll(std::string{flag.value}) <= now;
 }
 
-/// Whether all schedules together take long.
+/// Whether simulating all schedules takes long.
 bool is_large(const Inputs& inputs) {
   constexpr std::size_t most = std::size_t{1} << 14;
   return !inputs.schedules && inputs.stages.value_or(1) * inputs.microbatches.value_or(1) > most;
 }
 
-/// What the change leads to, if something fits then.
+/// The result of the change if something fits then.
 std::optional<std::string> try_change(const Inputs& inputs, const Flags& change, std::size_t threads) {
   Inputs changed = inputs;
-  changed.balance = false; // each trial would search besides
+  changed.balance = false; // each trial would otherwise search, too
   if (is_large(inputs)) changed.schedules = {"1f1b", "interleaved", "zb-v", "v-half", "v-min"};
   std::string flags;
   for (const Flag& flag : change) {
@@ -86,7 +86,7 @@ std::optional<std::string> try_change(const Inputs& inputs, const Flags& change,
                      : std::string{};
     return fmt::format(" With {}{} {} fits: {}, {}.", flags, on, best.name, format_duration(best.report.step_time),
                        format_bytes(best.report.peak_bytes()));
-  } catch (const Error&) { // the model cannot be split like that, or sizes for recomputation are not known
+  } catch (const Error&) { // the model cannot be split like that, or sizes for recomputation are unknown
     return std::nullopt;
   }
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Fitting: where nothing fits, what would make something fit, tried.
+// Fitting: if nothing fits, changes that make a schedule fit, found by trying them.
 
 #include <string>
 
@@ -7,8 +7,8 @@
 
 namespace ppsim::cli {
 
-/// Sentences on changes of these inputs under which some schedule fits, each with the schedule to take then; of several
-/// sizes the least that does. Every change is a comparison of its own. Empty where none helps.
+/// Sentences about changes of these inputs under which some schedule fits, each with the best schedule then; of several
+/// sizes the smallest. Each change needs its own comparison. Empty if no change helps.
 [[nodiscard]] std::string what_would_fit(const Inputs& inputs, std::size_t threads);
 
 } // namespace ppsim::cli

@@ -1,5 +1,5 @@
 #pragma once
-// Inputs: everything a user said, by flag or scenario file.
+// Inputs: everything that a user set, by flag or scenario file.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/plan/space.hpp"
@@ -15,11 +15,11 @@
 
 namespace ppsim::cli {
 
-/// Of a run that really takes place, or took place.
+/// Options of real runs.
 struct ReplaySpec {
   std::optional<std::string> backend, transport;
   std::optional<runtime::Compute> compute;
-  runtime::Workload workload; ///< where nothing is said, as its members say
+  runtime::Workload workload; ///< default: its members' defaults
   std::optional<std::size_t> slots, warmup, steps;
   std::optional<Duration> timeout;
   std::optional<runtime::Fault> fault;
@@ -31,7 +31,7 @@ struct ReplaySpec {
   std::optional<double> tolerance;
 };
 
-/// Of a search for an order.
+/// Options of a search for an order.
 struct SearchSpec {
   std::vector<ChunkPlacement> placements;
   bool no_split = false;
@@ -41,27 +41,27 @@ struct SearchSpec {
   std::optional<double> gap;
 };
 
-/// Which configurations a plan looks at.
+/// The configurations of a plan.
 struct PlanSpec {
   std::optional<std::int64_t> gpus, global_batch;
   PlanChoices choices;
   std::optional<Framework> framework;
   std::optional<std::size_t> top;
-  bool by_memory = false; ///< rows are ranked by it, and not by rank_by
+  bool by_memory = false; ///< rank rows by memory instead of rank_by
 };
 
-/// What is written where, and asked of the result.
+/// Outputs, and conditions on the result.
 struct OutputSpec {
   std::optional<std::string> json, markdown, svg, html, jitter_svg, trace, certificate, progress_svg, csv, csv_comms,
       chakra, goal;
   bool svg_memory = false;
   bool tasks = false;
   bool sensitivity = false;
-  bool rows = false; ///< of a table of runs: all of them are listed
+  bool rows = false; ///< list all rows of a table of runs
   std::vector<std::string> fail_if;
 };
 
-/// Of runs at every point of a grid.
+/// Options of runs at every point of a grid.
 struct SweepSpec {
   SweepGrid grid;
   std::optional<std::string> table;
@@ -71,14 +71,14 @@ struct SweepSpec {
 class ScenarioFile;
 struct Option;
 
-/// `option` gets `value`, as said at `where`.
+/// `option` gets `value`, set at `where`.
 struct Assignment {
   const Option* option = nullptr;
   std::string value;
   std::string where;
 };
 
-/// Each value is well-formed by itself; whether they fit together is for build_run() to say.
+/// Each value is well-formed by itself; build_run() checks whether they fit together.
 struct Inputs : RunSpec, ReplaySpec, SearchSpec, SweepSpec, PlanSpec, OutputSpec {
   std::optional<std::string> scenario, schedule_file, model, device; ///< names, or files
   std::optional<std::string> jitter_from;                            ///< a run file
@@ -86,9 +86,9 @@ struct Inputs : RunSpec, ReplaySpec, SearchSpec, SweepSpec, PlanSpec, OutputSpec
   std::optional<std::size_t> threads, points;
   std::optional<std::string> precision; ///< in the unit of the axis
   std::optional<std::string> file;      ///< a command's first argument
-  std::vector<std::string> files;       ///< those after it, of a command that takes several
-  std::vector<Assignment> flags;        ///< all that the command line says
-  /// What `scenario` names, which can be read but once; set by parse_arguments().
+  std::vector<std::string> files;       ///< further arguments of a command that accepts several
+  std::vector<Assignment> flags;        ///< all from the command line
+  /// The content of `scenario`, which can be read only once; set by parse_arguments().
   std::shared_ptr<const ScenarioFile> scenario_file;
 };
 

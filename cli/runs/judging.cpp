@@ -12,7 +12,7 @@
 namespace ppsim::cli {
 namespace {
 
-/// What would make a metric known.
+/// The missing option that would make a metric known.
 std::string_view needed_for(const Metric& metric, const std::optional<StepWork>& work) {
   if (metric.tag == "hfu") return "give --model and --device";
   if (metric.unit() == "ns") return "give --jitter or --jitter-from, and a run whose stages meet between steps";

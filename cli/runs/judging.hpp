@@ -1,5 +1,5 @@
 #pragma once
-// --fail-if: what is asked of a run.
+// --fail-if: conditions on a run.
 
 #include "ppsim/study/run_report.hpp"
 
@@ -7,10 +7,10 @@
 
 namespace ppsim::cli {
 
-/// Before anything is written: throws Error where a condition is about a metric that is not known of the run.
+/// Throws Error if a condition is about a metric that is unknown for the run. Call it before anything is written.
 void check_conditions(const Inputs& inputs, const RunReport& report);
 
-/// Whether a condition holds; says which.
+/// Whether a condition holds; prints which.
 [[nodiscard]] bool holds_any(const Inputs& inputs, const RunReport& report);
 
 } // namespace ppsim::cli

@@ -1,5 +1,5 @@
 #pragma once
-// Pages: what --html writes.
+// Pages: the output of --html.
 
 #include "ppsim/study/evaluate.hpp"
 #include "ppsim/viz/page.hpp"
@@ -11,19 +11,19 @@
 
 namespace ppsim::cli {
 
-/// Runs of a page, at most: nobody tells more of them apart.
+/// The most runs on a page, so that they stay distinguishable.
 inline constexpr std::size_t most_runs_on_page = 16;
 
-/// How the report is made that stands in a page.
+/// Options of the report in a page.
 inline constexpr viz::TextOptions page_text{};
 
-/// The document of these runs, one at least. A title or source that `page` does not say is that of the first run.
+/// The document of these runs (at least one). A title or source missing in `page` comes from the first run.
 [[nodiscard]] std::string page_of(viz::Page page, std::span<const viz::Panel> runs);
 
-/// That of one simulated run.
+/// The page of one simulated run.
 [[nodiscard]] std::string simulated_page(const Evaluation& run);
 
-/// That of a run that took place, behind the prediction for it. `prediction`: null where there is none.
+/// The page of a measured run, after its prediction. `prediction`: null if there is none.
 [[nodiscard]] std::string measured_page(viz::Page page, const TaskGraph& graph, const Timeline* prediction,
                                         const Timeline& timeline, const RunReport& report);
 

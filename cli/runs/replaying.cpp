@@ -29,7 +29,7 @@ namespace {
 using runtime::Compute;
 using runtime::Workload;
 
-/// Where tasks last as the costs say, what they compute only has to be right, not to take time.
+/// If tasks have prescribed durations, their computation only has to be correct and fast.
 Workload tiny_workload(const Workload& given) {
   Workload workload = given;
   workload.tokens = 4;
@@ -39,7 +39,7 @@ Workload tiny_workload(const Workload& given) {
   return workload;
 }
 
-/// What has no effect is refused on the command line; a scenario file may be for other runs as well.
+/// Refuses options without effect on the command line; a scenario file may serve other runs.
 void refuse_flags(const Inputs& inputs, std::initializer_list<std::string_view> options, std::string_view why,
                   std::string_view remedy, Problems& problems) {
   for (const std::string_view option : options)
@@ -70,7 +70,7 @@ void check_flags(const Inputs& inputs, Compute compute) {
   problems.throw_if_any();
 }
 
-/// A task that is as long as the limit would end a run in which nothing is wrong.
+/// A task as long as the limit would end a correct run.
 void check_timeout(const Inputs& inputs, const Timeline& prediction) {
   if (!inputs.timeout) return;
   Duration longest{0};
@@ -83,7 +83,7 @@ void check_timeout(const Inputs& inputs, const Timeline& prediction) {
                       "give several times that, or leave it out"}};
 }
 
-/// How transfers share communicators, as backends know it. Throws Error for what only simulations know.
+/// The sharing of communicators in the backends' terms. Throws Error for modes of simulations only.
 runtime::P2p shared_by(const Inputs& inputs) {
   switch (inputs.p2p.value_or(P2p::edge)) {
   case P2p::edge:
@@ -101,8 +101,8 @@ runtime::P2p shared_by(const Inputs& inputs) {
                                            "use batched, which groups them, or edge or pair"}};
 }
 
-/// Where tasks last as the scenario says, so do transfers, unless told otherwise and the backend can; without that a
-/// run would be faster than what it is compared with.
+/// Timed tasks have timed links by default if the backend supports them; otherwise a run would be faster than its
+/// prediction.
 bool wants_pacing(const Inputs& inputs, const runtime::Backend& backend, const runtime::Program& program) {
   const auto takes_time = [](const runtime::Channel& channel) {
     return std::ranges::any_of(channel.transfers,
@@ -110,11 +110,11 @@ bool wants_pacing(const Inputs& inputs, const runtime::Backend& backend, const r
   };
   return !inputs.transport && inputs.compute == Compute::timed &&
          std::ranges::count(backend.transports(), "paced") > 0 &&
-         program.transfer_model != TransferModel::blocking && // no emulated link holds up its sender
+         program.transfer_model != TransferModel::blocking && // no emulated link blocks its sender
          std::ranges::any_of(program.channels, takes_time);
 }
 
-/// Parameters and, unless it is given, a learning rate with which a model as deep as the schedule's trains.
+/// Sets parameters and, by default, the learning rate for a model of the schedule's depth.
 void fit_training(const Inputs& inputs, const Schedule& schedule, Workload& workload) {
   const Shape& shape = schedule.shape();
   workload.depth = depth_of(workload, shape.chunks());
@@ -123,7 +123,7 @@ void fit_training(const Inputs& inputs, const Schedule& schedule, Workload& work
   workload.learning_rate = runtime::default_learning_rate(workload.optimizer, workload.depth, delay);
 }
 
-/// The times of tasks are unknown: no progress for this long is a failure. A pessimist's guess, at 1 GFLOPS.
+/// The time without progress that counts as failure if task times are unknown: a pessimistic estimate, at 1 GFLOPS.
 Duration generous_timeout(const Workload& workload) {
   const double layer = 2.0 * 2 * 4 * static_cast<double>(workload.width) * static_cast<double>(workload.width) +
                        4.0 * static_cast<double>(workload.tokens) * static_cast<double>(workload.width);
@@ -132,16 +132,16 @@ Duration generous_timeout(const Workload& workload) {
   return std::chrono::seconds{60 + static_cast<std::int64_t>(std::min(operations / 1e9, longest))};
 }
 
-/// Sizes of what runs, where those of the scenario are not its own.
+/// Uses the sizes of the workload instead of the scenario's, unless those are its own.
 void fit_memory(const Inputs& inputs, const runtime::RunOptions& options, runtime::Backend& backend,
                 Scenario& scenario) {
   const bool timed = options.compute == Compute::timed;
-  if (timed) scenario.memory.limit.reset(); // it is of what the scenario is about
+  if (timed) scenario.memory.limit.reset(); // it applies to the scenario's model
   if (timed || !inputs.activation_bytes) use_sizes(backend.sizes(options.workload), scenario);
 }
 
-/// Makes the scenario that of a run: pairs as backends run them, and without what no backend does, so that the
-/// prediction is of what runs. Adds notes of what was left out.
+/// Makes the scenario that of a run: pairs as backends run them, and without features that no backend has, so that the
+/// prediction is of the run. Adds notes about what was left out.
 void fit_to_run(const Inputs& inputs, Scenario& scenario, std::vector<std::string>& notes) {
   if (!inputs.pair) scenario.pair = {.kind = PairRule::Kind::serial};
   const auto leave_out = [&notes](std::string_view what) {
@@ -157,26 +157,26 @@ void fit_to_run(const Inputs& inputs, Scenario& scenario, std::vector<std::strin
   scenario.network.slices = 1;
 }
 
-/// A thread that takes no signals that end the program, or none where the system starts no more: it only says how far
-/// something has come. A backend blocks SIGTERM, in threads that it starts as well, so
-/// that its guard says what went on; in a thread that was there before, the signal would end the process silently.
+/// Starts a thread, only for progress messages, that blocks signals which end the program; none if the system starts no
+/// more threads. A backend blocks SIGTERM, also in its threads, so that its guard can report the state. In a thread
+/// started before, the signal would end the process silently.
 std::jthread start_unsignalled(std::function<void(std::stop_token)> body) {
   sigset_t ending;
   sigset_t before;
   sigemptyset(&ending);
   sigaddset(&ending, SIGTERM);
   sigaddset(&ending, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &ending, &before); // a thread begins with the mask of the one that starts it
+  pthread_sigmask(SIG_BLOCK, &ending, &before); // a thread inherits the mask of the one that starts it
   std::jthread thread;
   try {
     thread = std::jthread{std::move(body)};
-  } catch (const std::system_error&) { // what it watches fails for that, or goes on without
+  } catch (const std::system_error&) { // the run then fails for the same reason, or continues without progress
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return thread;
 }
 
-/// Says how far a run has come while it goes on, as nobody can ask it.
+/// Reports the progress of a run while it runs.
 class Ticker {
 public:
   explicit Ticker(Duration expected)
@@ -279,8 +279,8 @@ void use_sizes(const runtime::ChunkSizes& sizes, Scenario& scenario) {
 
 namespace {
 
-/// Tasks that last as they are drawn, step by step; what is predicted of the steps that count. Throws Error where tasks
-/// compute, or are too many.
+/// Draws the times of timed tasks, step by step; returns the predicted times of the timed steps. Throws Error if tasks
+/// compute, or if there are too many.
 std::vector<Duration> draw_program(const Inputs& inputs, const TaskGraph& graph, const runtime::RunOptions& options,
                                    runtime::Program& program) {
   if (!inputs.varies_by_chance()) return {};
@@ -304,7 +304,8 @@ std::vector<Duration> draw_program(const Inputs& inputs, const TaskGraph& graph,
 } // namespace
 
 Replay prepare_replay(const Inputs& inputs) {
-  // Flags win over a file, but not so that costs of one work are held against the run of another. Timed tasks do none.
+  // Flags override a file, but costs of one workload are not compared with a run of another. Timed tasks have no
+  // workload.
   if (inputs.scenario_file && inputs.compute != Compute::timed && inputs.scenario_file->is_calibrated())
     require_same_work(inputs, runtime::settings(inputs.workload), inputs.backend.value_or(""));
   BuiltRun run = build_run(inputs);
@@ -314,7 +315,7 @@ Replay prepare_replay(const Inputs& inputs) {
   const bool predicts = timed || knows_costs(inputs);
   fit_memory(inputs, options, backend, run.scenario);
   fit_to_run(inputs, run.scenario, run.notes);
-  // Backends run a pair as two tasks, of which the first waits for its own input alone. What is to overlap they refuse.
+  // Backends run a pair as two tasks, and the first waits only for its own input. They refuse overlapped pairs.
   if (run.scenario.pair.kind == PairRule::Kind::serial) run.schedule = run.schedule.taken_apart();
   TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
   Timeline prediction = simulate(graph);

@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 
 constexpr double default_tolerance = 0.05;
 
-/// Costs of one shape say little about another. The order is that of the run, whatever the scenario says.
+/// Notes that costs of one shape do not apply to another. The order is always the run's.
 void check_shape(const Inputs& inputs, const Schedule& ran, std::vector<std::string>& notes) {
   Problems problems;
   const auto check = [&](std::string_view option, std::size_t said, std::size_t found) {
@@ -50,16 +50,16 @@ void check_shape(const Inputs& inputs, const Schedule& ran, std::vector<std::str
                                 *inputs.microbatches, ran.shape().microbatches));
 }
 
-/// Whether what tasks take is what the scenario file says, and no flag.
+/// Whether the task times come from the scenario file and not from flags.
 bool has_costs_of_file(const Inputs& inputs) {
   constexpr std::array passes{"forward", "backward", "input-grad", "weight-grad"};
   return inputs.scenario_file &&
          std::ranges::none_of(passes, [&](const char* option) { return inputs.is_asked(option); });
 }
 
-/// The step that the same prediction has with the times that its calibration measured with one stage at work at a time.
+/// The step predicted with the times that the calibration measured one stage at a time.
 std::optional<Duration> predict_alone(const Inputs& inputs, const MeasuredRun& run) {
-  if (run.facts.timed) return std::nullopt; // its tasks took what they were told, stages busy or not
+  if (run.facts.timed) return std::nullopt; // its tasks had prescribed times, whether stages were busy or not
   const auto alone = inputs.scenario_file->alone_costs();
   if (!alone) return std::nullopt;
   if (const std::size_t chunks = run.schedule.shape().chunks(); alone->forward.size() != chunks)
@@ -86,7 +86,8 @@ PredictionFacts known_of(const Inputs& inputs, const MeasuredRun& run) {
 }
 
 Validated validate(const Inputs& inputs, MeasuredRun run, std::vector<std::string>& notes) {
-  require_same_work(inputs, run.facts.workload, run.facts.timed ? "" : run.facts.backend); // timed tasks do no work
+  require_same_work(inputs, run.facts.workload,
+                    run.facts.timed ? "" : run.facts.backend); // timed tasks have no workload
   check_shape(inputs, run.schedule, notes);
   TaskGraph graph = graph_of(inputs, run.schedule, run.facts.timed, notes);
   Timeline prediction = simulate(graph);
@@ -101,14 +102,14 @@ void require_costs(const Inputs& inputs) {
   problems.throw_if_any();
 }
 
-/// A path without what ends run files.
+/// A path without the extension of run files.
 std::string without_ending(std::string path) {
   for (const std::string_view ending : {".gz", ".json"})
     if (path.size() > ending.size() && path.ends_with(ending)) path.erase(path.size() - ending.size());
   return path;
 }
 
-/// The paths of the files in `folder` with one of the endings, by name.
+/// The paths of the files in `folder` with one of the extensions, sorted by name.
 std::vector<fs::path> files_in(const fs::path& folder, std::initializer_list<std::string_view> endings) {
   std::vector<fs::path> found;
   std::error_code error;
@@ -132,7 +133,7 @@ std::string folder_name(const std::string& folder) {
   return fs::path{real_path(folder)}.filename().string();
 }
 
-/// Of a folder. Throws Error where there are none.
+/// The runs in a folder. Throws Error if there are none.
 std::vector<fs::path> runs_in(const fs::path& folder) {
   std::vector<fs::path> runs = files_in(folder, {".json", ".json.gz"});
   if (!runs.empty()) return runs;
@@ -144,7 +145,7 @@ std::vector<fs::path> runs_in(const fs::path& folder) {
                           : "'ppsim replay -o RUN.json' writes one; compressed with gzip its name is *.json.gz"}};
 }
 
-/// Throws Error for what is not there, or can be no run by its name.
+/// Throws Error if the path does not exist, or its name is not one of a run file.
 void require_run_name(const std::string& path) {
   std::error_code error;
   if (path != "-" && !fs::exists(path, error))
@@ -157,7 +158,7 @@ void require_run_name(const std::string& path) {
                                              "give costs with --scenario, or put them into the folders of the runs"}};
 }
 
-/// What a stage computed, in words that are equal where the work is. Nothing where tasks were timed, or it is unknown.
+/// The workload of a stage, as text that is equal for equal work. Empty if tasks were timed, or if it is unknown.
 std::string work_of(const MeasuredRun& run) {
   std::string work;
   for (const auto& [key, value] : run.facts.workload) {
@@ -169,7 +170,7 @@ std::string work_of(const MeasuredRun& run) {
   return work;
 }
 
-/// Throws an Error of `work` on, with the file before each place.
+/// Rethrows an Error of `work` with the file before each place.
 template <class Work>
 auto naming(const std::string& path, const Work& work) {
   try {
@@ -187,7 +188,7 @@ class FolderCosts {
 public:
   explicit FolderCosts(const Inputs& flags) : flags_{flags} {}
 
-  /// That of the run's folder with its shape.
+  /// The one in the run's folder with its shape.
   const Inputs& of(const fs::path& folder, const Shape& shape) {
     const auto [at, is_new] = read_.try_emplace(folder);
     if (is_new)
@@ -245,7 +246,7 @@ std::vector<RunSource> run_sources(const Inputs& inputs) {
       add(path, "", without_ending(path));
       continue;
     }
-    // Of several folders with one name each is called as it was given.
+    // Of several folders with the same name, each is named by its path.
     const bool one = folders[folder_name(path)].size() == 1;
     const std::string group = one ? folder_name(path) : fs::path{path}.lexically_normal().string();
     for (const fs::path& run : runs_in(path)) add(run, group, without_ending(run.filename().string()));
@@ -273,7 +274,7 @@ Validated validate_file(const Inputs& inputs, const std::string& path, const std
 
 Accuracy validate_files(const Inputs& inputs, const std::vector<RunSource>& sources, std::set<std::string>& notes) {
   FolderCosts folders{inputs};
-  std::vector<HeldRun> held;
+  std::vector<ValidatedRun> held;
   for (const RunSource& source : sources) {
     MeasuredRun run = read_run_file(source.path, "validate");
     std::string work = work_of(run);
@@ -306,7 +307,7 @@ PublishedErrors validate_published(const Inputs& inputs) {
                               traces::read_published(read_file(path, inputs.place_of("published")), display_name(path)),
                               [&folder](const PublishedRun& run) {
                                 const Inputs said = parse_run_arguments(run.arguments, folder);
-                                return RunSpec{static_cast<const RunSpec&>(said)}; // a row says nothing else
+                                return RunSpec{static_cast<const RunSpec&>(said)}; // a row sets nothing else
                               },
                               inputs.threads.value_or(machine_threads()), watched_by(progress)),
                           inputs.tolerance);

@@ -1,5 +1,5 @@
 #pragma once
-// Validating: a run, the prediction that did not know it, and how far they are apart. One, or many of them.
+// Validating: compares one or many runs with predictions that were not fitted to them.
 
 #include "ppsim/measured/accuracy.hpp"
 #include "ppsim/measured/published.hpp"
@@ -14,7 +14,7 @@
 
 namespace ppsim::cli {
 
-/// A run, the prediction that it did not see, and how far they are apart.
+/// A run, its prediction, and their differences.
 struct Validated {
   TaskGraph graph;
   Timeline prediction;
@@ -22,37 +22,37 @@ struct Validated {
   Validation validation;
 };
 
-/// A file that holds a run, and what is to predict it.
+/// A run file, with its prediction's inputs.
 struct RunSource {
   std::string path;
-  std::string group; ///< the folder it was found in, by its name or, of several with one name, by its path; empty where
-                     ///< the file was named itself
-  std::string name;  ///< without its ending; of a folder's file without the folder
+  std::string
+      group;        ///< the name of its folder (the path if several have that name); empty if the file itself was named
+  std::string name; ///< without its extension and folder
 };
 
-/// What was named: run files, and of folders the runs in them by name (*.json, *.json.gz). Throws Error (bad_input) for
-/// a folder that cannot be read or holds none, and where one is named twice.
+/// The named run files, and the runs in named folders, sorted by name (*.json, *.json.gz). Throws Error (bad_input) for
+/// a folder that cannot be read or has no runs, and for repeated runs.
 [[nodiscard]] std::vector<RunSource> run_sources(const Inputs& inputs);
 
-/// The runs, and the scenario files of their folders: nothing is to be written over them.
+/// The runs and the scenario files in their folders, which must not be overwritten.
 [[nodiscard]] std::vector<std::string> files_read(const std::vector<RunSource>& sources);
 
-/// Adds a problem where the inputs do not say what tasks take.
+/// Adds a problem if the inputs have no task times.
 void check_costs(const Inputs& inputs, Problems& problems);
 
-/// The run of a file against the costs that the inputs give. Adds what people should know to `notes`. Throws Error
-/// (bad_input) where costs are missing, or of other work.
+/// Compares the run in a file with the costs of the inputs. Adds notes for users to `notes`. Throws Error (bad_input)
+/// if costs are missing or of another workload.
 [[nodiscard]] Validated validate_file(const Inputs& inputs, const std::string& path, const std::string& where,
                                       std::vector<std::string>& notes);
 
-/// Each run against the costs of --scenario or, without one, against those of its folder: the scenario file (*.toml)
-/// there that has its stages and chunks per stage. Adds to `notes`, each but once. Throws Error (bad_input) as
-/// validate_file(), and where no such file is there or several are.
+/// Compares each run with the costs of --scenario or, by default, of the scenario file (*.toml) in its folder that has
+/// its stages and chunks per stage. Adds to `notes`, each once. Throws Error (bad_input) as validate_file(), and if
+/// there is no such file or several.
 [[nodiscard]] Accuracy validate_files(const Inputs& inputs, const std::vector<RunSource>& sources,
                                       std::set<std::string>& notes);
 
-/// The runs of the table --published, each held against what its own arguments predict. Throws Error (bad_input) where
-/// the table cannot be read; a run that cannot be simulated is refused in the result.
+/// Compares the runs of the table --published with the predictions from their own arguments. Throws Error (bad_input)
+/// if the table cannot be read; a run that cannot be simulated is marked as refused.
 [[nodiscard]] PublishedErrors validate_published(const Inputs& inputs);
 
 } // namespace ppsim::cli

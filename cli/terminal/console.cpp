@@ -13,7 +13,7 @@
 namespace ppsim::cli {
 
 void prepare_console() {
-  // The lowest free number is the one that was closed; what is opened the wrong way round can still not be used.
+  // The lowest free number is the closed stream's; opened in the wrong mode, it stays unusable.
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(stream, F_GETFD) < 0) // NOLINT(cppcoreguidelines-pro-type-vararg)
       static_cast<void>(::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY)); // NOLINT(*-vararg)
@@ -22,7 +22,7 @@ void prepare_console() {
 }
 
 void say(std::string_view text) noexcept {
-  if (current_call() != nullptr) return; // who calls has a terminal of their own
+  if (current_call() != nullptr) return; // a library caller has its own terminal
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 

@@ -18,7 +18,7 @@ Interruption::Interruption() : handles_{current_call() == nullptr} {
   interrupted = 0;
   struct sigaction action {};
   action.sa_handler = note_interruption;
-  action.sa_flags = static_cast<int>(SA_RESETHAND); // the second one does what it did
+  action.sa_flags = static_cast<int>(SA_RESETHAND); // the second signal has its default effect
   ::sigaction(SIGINT, &action, &before_);
 }
 

@@ -1,12 +1,12 @@
 #pragma once
-// Ctrl-C as a wish to end with what there is.
+// Ctrl-C as a request to end with the result so far.
 
 #include <csignal>
 
 namespace ppsim::cli {
 
-/// While it exists, the first SIGINT is only noted; the second ends the program, as it does without. Signals are left
-/// alone where this thread works for a Call: whoever made that stops it.
+/// While it exists, the first SIGINT is only recorded; the second ends the program. Does not touch signals if this
+/// thread works for a Call, whose owner stops it.
 class Interruption {
 public:
   Interruption();

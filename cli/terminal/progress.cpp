@@ -12,10 +12,10 @@
 namespace ppsim::cli {
 namespace {
 
-/// Who waits for less does not ask how far it is.
+/// Shorter waits need no progress.
 constexpr std::chrono::seconds patience{1};
 
-/// Who calls from a program of their own has its terminal to themselves.
+/// False for a library caller, which has its own terminal.
 bool shows_progress() {
   return current_call() == nullptr && ::isatty(STDERR_FILENO) != 0;
 }
@@ -51,13 +51,13 @@ ComparedRuns compare_watched(const RunSpec& spec, std::size_t threads) {
   return compare(spec, threads, watched_by(progress));
 }
 
-LineShown::LineShown() : terminal_{shows_progress()} {}
+ProgressLine::ProgressLine() : terminal_{shows_progress()} {}
 
-LineShown::~LineShown() {
+ProgressLine::~ProgressLine() {
   if (shown_) say("\r\033[K");
 }
 
-void LineShown::show(const std::string& line) {
+void ProgressLine::show(const std::string& line) {
   if (!terminal_) return;
   constexpr std::chrono::milliseconds pause{100};
   const auto now = std::chrono::steady_clock::now();
@@ -67,11 +67,11 @@ void LineShown::show(const std::string& line) {
   shown_ = true;
 }
 
-void CountShown::show(std::size_t done, std::size_t of) {
+void ProgressCount::show(std::size_t done, std::size_t of) {
   line_.show(progress_line(done, of, what_, std::chrono::steady_clock::now() - start_));
 }
 
-void ShareShown::show(double share) {
+void ProgressShare::show(double share) {
   line_.show(fmt::format("{:.0f} % {}", 100 * share, what_));
 }
 

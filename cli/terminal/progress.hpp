@@ -11,12 +11,11 @@
 
 namespace ppsim::cli {
 
-/// "30 of 120 schedules, 6 a second, 15 s left": after `done` of so many (0: unknown) in that time.
+/// "30 of 120 schedules, 6 a second, 15 s left": after `done` of `of` (0: unknown) in that time.
 [[nodiscard]] std::string progress_line(std::size_t done, std::size_t of, std::string_view what,
                                         std::chrono::steady_clock::duration elapsed);
 
-/// Counts what is done. Where stderr is a terminal and more than a second has passed, it shows so in one line, which is
-/// gone when the object is.
+/// Counts finished runs. If stderr is a terminal, it shows them in one line after 1 s; the destructor removes the line.
 class Progress {
 public:
   /// `what`: "schedules".
@@ -26,7 +25,7 @@ public:
   Progress& operator=(const Progress&) = delete;
   Progress(Progress&&) = delete;
   Progress& operator=(Progress&&) = delete;
-  /// One more is done, of so many (0: unknown). May be called from any thread.
+  /// One more is done, of `count` (0: unknown). May be called from any thread.
   void step(std::size_t count);
 
 private:
@@ -38,24 +37,23 @@ private:
   bool shown_ = false;
 };
 
-/// What tells `progress` of each simulation.
+/// Reports each simulation to `progress`.
 [[nodiscard]] inline Watch watched_by(Progress& progress) {
   return [&progress](std::size_t of) { progress.step(of); };
 }
 
-/// compare() with its progress, which is gone when it returns.
+/// compare() with a progress line.
 [[nodiscard]] ComparedRuns compare_watched(const RunSpec& spec, std::size_t threads);
 
-/// Shows a line that says how far a long job is, where stderr is a terminal and more than a second has passed; ten
-/// times a second at most. It is gone when the object is.
-class LineShown {
+/// Shows a progress line if stderr is a terminal, after 1 s, at most ten times a second. The destructor removes it.
+class ProgressLine {
 public:
-  LineShown();
-  ~LineShown();
-  LineShown(const LineShown&) = delete;
-  LineShown& operator=(const LineShown&) = delete;
-  LineShown(LineShown&&) = delete;
-  LineShown& operator=(LineShown&&) = delete;
+  ProgressLine();
+  ~ProgressLine();
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+  ProgressLine(ProgressLine&&) = delete;
+  ProgressLine& operator=(ProgressLine&&) = delete;
   void show(const std::string& line);
 
 private:
@@ -65,30 +63,30 @@ private:
   bool shown_ = false;
 };
 
-/// Shows how many of many like things are done, in the same way.
-class CountShown {
+/// Shows the number of finished items in the same way.
+class ProgressCount {
 public:
   /// `what`: "steps".
-  explicit CountShown(std::string what) : what_{std::move(what)} {}
+  explicit ProgressCount(std::string what) : what_{std::move(what)} {}
   void show(std::size_t done, std::size_t of);
 
 private:
   std::string what_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  LineShown line_;
+  ProgressLine line_;
 };
 
-/// Shows which share of one long job is done, in the same way.
-class ShareShown {
+/// Shows the finished share of one job in the same way.
+class ProgressShare {
 public:
   /// `what`: "read".
-  explicit ShareShown(std::string what) : what_{std::move(what)} {}
+  explicit ProgressShare(std::string what) : what_{std::move(what)} {}
   /// `share`: from 0 to 1.
   void show(double share);
 
 private:
   std::string what_;
-  LineShown line_;
+  ProgressLine line_;
 };
 
 } // namespace ppsim::cli

@@ -36,7 +36,7 @@ viz::TextOptions terminal_options() {
   if (width == 0) width = default_width;
   const char* no_color = std::getenv("NO_COLOR"); // NOLINT(concurrency-mt-unsafe)
   const bool plain = no_color != nullptr && *no_color != '\0';
-  // mpirun gives its processes a terminal of its own, wherever their output goes in the end.
+  // mpirun gives its processes their own terminal, wherever their output goes.
   return {std::clamp(width, narrowest, widest), terminal && !plain && !runtime::launch()};
 }
 

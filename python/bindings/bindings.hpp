@@ -1,6 +1,6 @@
 #pragma once
-// What the files of the module share. Python's values become the texts that the option table reads, errors become
-// Python's exceptions, and work runs without the interpreter's lock.
+// Shared declarations of the module's files. Python values become the texts that the option table parses, errors become
+// Python exceptions, and work runs without the interpreter's lock.
 
 #include "ppsim/base/call.hpp"
 #include "ppsim/base/error.hpp"
@@ -26,35 +26,35 @@ namespace ppsim::python {
 
 namespace py = pybind11;
 
-/// "memory_limit" of "memory-limit", "for_" of "for", which is a word of Python's own.
+/// "memory_limit" for "memory-limit", "for_" for "for", a Python keyword.
 [[nodiscard]] std::string python_name(std::string_view option);
-/// A message with fields and flags as Python's readers know them: "give mb=16".
+/// A message with fields and flags as in Python: "give mb=16".
 [[nodiscard]] std::string in_python(std::string_view text);
 
-/// Text that Python can hold: what is no UTF-8 becomes a replacement character.
+/// Text as a Python string: invalid UTF-8 becomes a replacement character.
 [[nodiscard]] py::str decoded(std::string_view text);
 
-/// What was said by keywords: assignments in their order, with the schedule, where that is given by lists, as a file in
-/// memory. Names of the command's own that are no options are taken out of `keywords` before.
+/// The assignments from keywords, in order. A schedule given as lists becomes a file in memory. Remove the command's
+/// own names that are not options from `keywords` before.
 [[nodiscard]] std::vector<cli::Assignment> assignments(const cli::Command& command, const py::dict& keywords,
                                                        cli::MemoryFiles& files);
-/// A path, or lists as a file in memory of that name: what commands take as their argument.
+/// A path, or lists as a file in memory with that name: the argument of a command.
 [[nodiscard]] std::string argument(const py::handle& value, std::string_view name, cli::MemoryFiles& files);
 /// A command's options: a list of tuples of their Python names, and whether they are flags.
 [[nodiscard]] py::list options_of(const cli::Command& command);
-/// What is said of a command's options: by section, "stages : P" and what it is.
+/// The help of a command's options: by section, "stages : P" and the description.
 [[nodiscard]] std::string options_help(const cli::Command& command);
 
-/// As ppsim.Error, with all problems.
+/// Raises ppsim.Error with all problems.
 [[noreturn]] void raise(const Error& error);
-/// The same (ppsim.InternalError), of what only we can fix.
+/// Raises ppsim.InternalError, for bugs.
 [[noreturn]] void raise_internal(const std::exception& error);
 
-/// Calls `work` without the interpreter's lock, as a part of `call`. `quick`: it takes a few milliseconds at most, and
-/// is done at once; else a thread of its own does it, while this one looks for signals: where a handler raises
-/// (KeyboardInterrupt), the call is stopped, and that is thrown when it has ended.
+/// Calls `work` without the interpreter's lock, as part of `call`. `quick`: it takes a few milliseconds at most and
+/// runs directly. Otherwise it runs on another thread while this one polls signals. If a handler raises
+/// (KeyboardInterrupt), the call is stopped and the exception is thrown after it has ended.
 void work_without_lock(Call& call, bool quick, const std::function<void()>& work);
-/// The same of a search, which first gets some time to end with the best so far.
+/// The same for a search, which first gets some time to end with its best result so far.
 void search_without_lock(cli::MemoryFiles& files, const std::function<void()>& work);
 
 void define_run(py::module_& module);

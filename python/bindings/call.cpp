@@ -1,16 +1,16 @@
-// Calls: without the interpreter's lock, and ended by signals.
+// Calls without the interpreter's lock, interruptible by signals.
 
 #include "bindings.hpp"
 
 namespace ppsim::python {
 namespace {
 
-/// How often signals are looked for.
+/// The interval of polling signals.
 constexpr std::chrono::milliseconds patience{20};
-/// How long a search may take to end with the best so far, before it is stopped without.
+/// The time for a search to end with its best result so far, before it is stopped without a result.
 constexpr std::chrono::milliseconds grace{1000};
 
-/// Work on a thread of its own.
+/// Work on its own thread.
 class Worker {
 public:
   Worker(Call& call, const std::function<void()>& work)
@@ -26,12 +26,12 @@ public:
           ended_.notify_all();
         }} {}
 
-  /// Whether it has ended by then.
+  /// Whether it ends within that time.
   bool ends_within(std::chrono::milliseconds time) {
     std::unique_lock lock{mutex_};
     return ended_.wait_for(lock, time, [this] { return done_; });
   }
-  /// Throws what the work threw.
+  /// Rethrows the exception of the work.
   void finish() {
     thread_.join();
     if (thrown_) std::rethrow_exception(thrown_);
@@ -43,17 +43,17 @@ private:
   std::condition_variable ended_;
   bool done_ = false;
   std::exception_ptr thrown_;
-  std::jthread thread_; // the last: it uses the others
+  std::jthread thread_; // last, because it uses the other members
 };
 
-/// What a handler of signals has raised by now.
+/// The exception that a signal handler has raised, if any.
 std::optional<py::error_already_set> raised_by_signal() {
   const py::gil_scoped_acquire lock;
   if (PyErr_CheckSignals() == 0) return std::nullopt;
   return std::optional<py::error_already_set>{std::in_place};
 }
 
-/// `search`: the same call, where it can end with a result.
+/// `search`: the same call, if it can end with a result.
 void run_watched(Call& call, cli::MemoryFiles* search, const std::function<void()>& work) {
   std::optional<py::error_already_set> raised;
   {

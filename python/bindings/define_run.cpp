@@ -1,4 +1,4 @@
-// Run as a class of Python.
+// Run as a Python class.
 
 #include "ppsim/traces/chrome_trace.hpp"
 #include "ppsim/traces/json.hpp"
@@ -15,7 +15,7 @@
 namespace ppsim::python {
 namespace {
 
-/// What `ask` gives, without the interpreter's lock, ended by signals where the run is large.
+/// The result of `ask`, without the interpreter's lock; interruptible by signals if the run is large.
 template <class Ask>
 auto asked(Run& run, Ask ask) {
   std::optional<decltype(ask())> answer;
@@ -27,12 +27,12 @@ auto asked(Run& run, Ask ask) {
 /// One column of a structured array.
 struct Column {
   const char* name;
-  const char* format; ///< as NumPy writes it
+  const char* format; ///< in NumPy's notation
   std::size_t offset;
 };
 
-/// To be called before pybind11 looks for NumPy, in the initializer of a static: where several threads do, and NumPy is
-/// imported there, one has the interpreter's lock and waits for another that wants it.
+/// Call it before pybind11 looks for NumPy in the initialiser of a static. If several threads import NumPy there, one
+/// holds the interpreter's lock and waits for another that needs it.
 void import_numpy() {
   static_cast<void>(py::module_::import("numpy"));
 }
@@ -55,7 +55,7 @@ py::dtype make_dtype(std::initializer_list<Column> columns, std::size_t size) {
   return py::dtype::from_args(layout);
 }
 
-/// `items` as NumPy sees them, without a copy: `owner` exists as long as the array. It cannot be written to.
+/// `items` as a read-only NumPy array without a copy; `owner` lives as long as the array.
 template <class Items>
 py::array view_of(const Items& items, const py::dtype& type, const py::object& owner) {
   py::array array{type, {static_cast<py::ssize_t>(items.size())}, {}, items.data(), owner};
@@ -104,7 +104,7 @@ py::array memory_of(const py::object& self, std::size_t stage) {
                  self);
 }
 
-/// By stage: what `value_of` its report is.
+/// An array by stage of `value_of` each stage's report.
 template <class Value>
 py::array_t<std::int64_t> by_stage(Run& run, Value value_of) {
   import_numpy();
@@ -127,7 +127,7 @@ py::dict metrics_of(Run& run) {
   return values;
 }
 
-/// The cells of the CSV, in which a pair is one.
+/// The cells of the CSV; a pair is one cell.
 py::list order_of(const Run& run) {
   const py::str csv{traces::write_schedule_csv(run.graph().schedule())};
   py::list rows;
@@ -143,7 +143,7 @@ std::string summary_of(Run& run) {
                      report->overflow ? ", does not fit" : "");
 }
 
-/// The documents that the program writes, byte by byte.
+/// The documents that the program writes, equal in every byte.
 void define_documents(py::class_<Run, std::shared_ptr<Run>>& type) {
   const auto document = [&type](const char* name, auto make, const char* help) {
     type.def(

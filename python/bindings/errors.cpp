@@ -1,4 +1,4 @@
-// Errors as exceptions of Python.
+// Errors as Python exceptions.
 
 #include "ppsim/base/words.hpp"
 
@@ -21,8 +21,7 @@ const cli::Option* option_of_flag(std::string_view word) {
   return cli::find_option(word.substr(2));
 }
 
-/// "--memory-limit 40GiB" as "memory_limit=40GiB": flags that stand in messages, with their value where that begins
-/// with a digit.
+/// "--memory-limit 40GiB" as "memory_limit=40GiB": flags in messages, with their value if it begins with a digit.
 std::string without_dashes(std::string_view text) {
   std::string result;
   while (true) {
@@ -41,7 +40,7 @@ std::string without_dashes(std::string_view text) {
   }
 }
 
-/// The Python name of what a problem is about; None where that is not an option.
+/// The Python name of the option that a problem is about; None if it is not an option.
 py::object field_of(std::string_view where) {
   const auto field = as_field(where);
   const cli::Option* const option = field ? cli::find_option(*field) : option_of_flag(where);

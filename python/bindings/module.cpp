@@ -1,4 +1,4 @@
-// The module ppsim._core: simulate() and what runs any other command.
+// The module ppsim._core: simulate() and a function for every other command.
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@
 namespace ppsim::python {
 namespace {
 
-/// Outputs that the program can write to stdout, which is not Python's.
+/// Refuses outputs to stdout, which is not Python's.
 void refuse_stdout(const std::vector<cli::Assignment>& flags) {
   Problems problems;
   for (const cli::Assignment& flag : flags)
@@ -22,7 +22,7 @@ void refuse_stdout(const std::vector<cli::Assignment>& flags) {
   problems.throw_if_any();
 }
 
-/// Whether all that is said is read at once: no file, which may be a pipe, and no model, which is priced.
+/// Whether the options are read quickly: no file, which may be a pipe, and no model, whose costs are computed.
 bool is_read_at_once(const std::vector<cli::Assignment>& flags) {
   constexpr std::array<std::string_view, 6> others{"scenario", "schedule-file", "jitter-from",
                                                    "model",    "device",        "measured-step"};
@@ -48,10 +48,10 @@ std::shared_ptr<Run> simulate_by(const py::kwargs& keywords) {
   return std::make_shared<Run>(std::move(inputs), std::move(files));
 }
 
-/// What a command has said.
+/// The result of a command.
 struct Answer {
   ExitCode code = ExitCode::done;
-  std::optional<Error> refusal; ///< thrown when the JSON was there already: the answer is no, and this says why
+  std::optional<Error> refusal; ///< thrown after the JSON was written: the answer is no, with the reason
 };
 
 Answer answer_of(const cli::Command& command, std::vector<cli::Assignment> flags,
@@ -63,7 +63,7 @@ Answer answer_of(const cli::Command& command, std::vector<cli::Assignment> flags
   }
 }
 
-/// An output that is kept, and the file that was to get it.
+/// An output in memory, with the file that it belongs to.
 struct Kept {
   std::string name;
   std::optional<std::string> path;
@@ -82,7 +82,7 @@ Kept keep(std::vector<cli::Assignment>& flags, const cli::Command& command, std:
   return kept;
 }
 
-/// Their texts by name; those that were to be files are written.
+/// The outputs' texts by name; writes those with a file.
 py::dict texts_of(const std::vector<Kept>& outputs, cli::MemoryFiles& files) {
   py::dict texts;
   for (const Kept& output : outputs) {
@@ -103,8 +103,8 @@ py::list problems_of(const std::optional<Error>& error) {
   return problems;
 }
 
-/// The exit status, a dict of the texts of what was kept, with that of stdout as "-", notes and problems. Throws Error
-/// where there is nothing but a refusal.
+/// The exit status, a dict of the outputs' texts (stdout as "-"), notes and problems. Throws Error if there is nothing
+/// but a refusal.
 py::tuple as_tuple(const Answer& answer, const std::vector<Kept>& kept, cli::MemoryFiles& files) {
   const py::dict texts = texts_of(kept, files);
   if (answer.refusal && (texts.empty() || answer.code != ExitCode::no)) raise(*answer.refusal);
@@ -114,12 +114,12 @@ py::tuple as_tuple(const Answer& answer, const std::vector<Kept>& kept, cli::Mem
   return py::make_tuple(static_cast<int>(answer.code), texts, notes, problems_of(answer.refusal));
 }
 
-/// Hands on what a search had when a signal ended it: with the exception, for Python to make a result of it.
+/// Attaches the result of an interrupted search to the exception, for Python to convert.
 void attach(const py::error_already_set& raised, const py::tuple& found) {
   if (PyObject_SetAttrString(raised.value().ptr(), "_ppsim_answer", found.ptr()) != 0) PyErr_Clear();
 }
 
-/// Runs any command; `outputs` are kept.
+/// Runs any command; keeps `outputs`.
 py::tuple run_command(const std::string& name, const py::list& arguments, const py::list& outputs,
                       const py::dict& keywords) {
   const cli::Command& command = cli::find_command(name);
@@ -160,7 +160,7 @@ void translate(const std::exception_ptr& thrown) {
   }
 }
 
-/// What a translator may throw is only what others translate.
+/// A translator may only throw exceptions that other translators handle.
 void translate_safely(std::exception_ptr thrown) { // NOLINT(performance-unnecessary-value-param): as pybind11 has it
   try {
     translate(thrown);

@@ -9,18 +9,17 @@
 namespace ppsim::python {
 namespace {
 
-/// Runs of as many tasks are done in a few milliseconds, report and all.
+/// Runs with at most this many tasks take a few milliseconds, including the report.
 constexpr std::size_t small_tasks = 2048;
 
-/// Whether it is said that the run is small, and of a schedule that nobody has to search for. False where nobody knows
-/// before.
+/// Whether the options show that the run is small and its schedule does not search. False if that is unknown.
 bool is_said_to_be_small(const cli::Inputs& inputs) {
   if (!inputs.stages || !inputs.microbatches || inputs.scenario_file || inputs.order) return false;
   if (inputs.varies_by_chance() || inputs.balance || inputs.bound || inputs.sensitivity) return false;
-  constexpr std::size_t usual_chunks = 4; // of schedules that have several where nothing is said
+  constexpr std::size_t usual_chunks = 4; // of schedules with several chunks by default
   const std::size_t chunks = inputs.vpp && !inputs.vpp->empty() ? inputs.vpp->front() : usual_chunks;
   const bool searches = inputs.schedule && find_generator(*inputs.schedule).searches;
-  return !searches && *inputs.stages * *inputs.microbatches <= small_tasks / chunks; // products of what Limits allow
+  return !searches && *inputs.stages * *inputs.microbatches <= small_tasks / chunks; // products within Limits
 }
 
 } // namespace
@@ -28,7 +27,7 @@ bool is_said_to_be_small(const cli::Inputs& inputs) {
 Run::Run(cli::Inputs inputs, std::shared_ptr<cli::MemoryFiles> files)
     : inputs_{std::move(inputs)}, files_{std::move(files)} {
   const bool asks_for_more = inputs_.varies_by_chance() || inputs_.sensitivity || inputs_.bound ||
-                             !inputs_.fail_if.empty(); // what that says is a part of the call
+                             !inputs_.fail_if.empty(); // its result is part of the call
   work_without_lock(*files_, is_said_to_be_small(inputs_), [this, asks_for_more] {
     simulated_.emplace(simulate_spec(inputs_));
     if (asks_for_more) cli::check_conditions(inputs_, evaluation().report);

@@ -1,5 +1,5 @@
 #pragma once
-// Run: what simulate() returns. Its graph and timeline are there at once; what is said of them, when somebody asks.
+// Run: the result of simulate(). Graph and timeline exist at once; other results are computed on request.
 
 #include "ppsim/study/evaluate.hpp"
 
@@ -14,7 +14,7 @@
 
 namespace ppsim::python {
 
-/// A row of Run.tasks, as NumPy sees it.
+/// A row of Run.tasks, as in NumPy.
 struct TaskRow {
   std::uint16_t stage = 0, chunk = 0;
   std::uint32_t microbatch = 0;
@@ -24,28 +24,28 @@ struct TaskRow {
 };
 static_assert(sizeof(TaskRow) == 32);
 
-/// Whose members that take a while are called without the interpreter's lock: they have one of their own.
+/// Slow members are called without the interpreter's lock; they use the object's own lock.
 class Run {
 public:
-  /// Simulates. Called with the interpreter's lock, which it gives back meanwhile. Throws Error as evaluate_fully().
+  /// Simulates. Called with the interpreter's lock, which it releases meanwhile. Throws Error as evaluate_fully().
   Run(cli::Inputs inputs, std::shared_ptr<cli::MemoryFiles> files);
 
-  /// Both stay where they are.
+  /// Valid as long as the run exists.
   [[nodiscard]] const TaskGraph& graph() const { return simulated_->run.graph; }
   [[nodiscard]] const Timeline& timeline() const { return simulated_->run.timeline; }
   [[nodiscard]] const cli::Inputs& inputs() const { return inputs_; }
-  /// Whether all that can be said takes a few milliseconds at most.
+  /// Whether all results take a few milliseconds at most.
   [[nodiscard]] bool is_small() const;
 
   [[nodiscard]] const StepTime& step_time();
-  /// What is said of this run alone.
+  /// The results of this run alone.
   [[nodiscard]] const RunReport& report();
-  /// With what other runs say.
+  /// With the results of other runs.
   [[nodiscard]] const Evaluation& evaluation();
   [[nodiscard]] const std::vector<TaskRow>& task_rows();
   [[nodiscard]] const std::vector<MemoryPoint>& memory(std::size_t stage);
   [[nodiscard]] std::vector<std::string> notes();
-  /// The exit status of the program for it.
+  /// The program's exit status for this run.
   [[nodiscard]] ExitCode exit_code();
 
 private:

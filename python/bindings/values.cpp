@@ -1,4 +1,4 @@
-// Python's values as the texts that the option table reads.
+// Converts Python values to the texts that the option table parses.
 
 #include <fmt/format.h>
 
@@ -12,11 +12,11 @@
 namespace ppsim::python {
 namespace {
 
-/// Lists in lists are read up to this depth: a list that holds itself has none.
+/// Nested lists are read to this depth; a list that contains itself has infinite depth.
 constexpr int deepest = 2;
 
-/// Whether it has that; where its own code raises it has not. (With Python 3.13 and later py::hasattr() prints what is
-/// raised.)
+/// Whether it has the attribute; false if its own code raises. (With Python 3.13 and later, py::hasattr() prints the
+/// raised exception.)
 bool has(const py::handle& value, const char* attribute) {
   return static_cast<bool>(py::getattr(value, attribute, py::handle{}));
 }
@@ -26,7 +26,7 @@ bool has(const py::handle& value, const char* attribute) {
                                    Py_TYPE(value.ptr())->tp_name));
 }
 
-/// The text of a str. Throws ValueError where it is none that can be said: half of a surrogate pair.
+/// The text of a str. Throws ValueError if it is not valid Unicode (half of a surrogate pair).
 std::string utf8_of(std::string_view name, const py::handle& value) {
   py::ssize_t size = 0;
   const char* const data = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
@@ -35,8 +35,8 @@ std::string utf8_of(std::string_view name, const py::handle& value) {
   throw py::value_error(fmt::format("{}: holds half of a surrogate pair, which is not a character", name));
 }
 
-/// Whole numbers that are floats are written as such: counts come so from divisions and tables. Larger ones than a
-/// float tells apart stay as they are.
+/// Writes integral floats as integers: counts from divisions and tables are floats. Values beyond a float's precision
+/// stay floats.
 std::optional<std::string> whole_text(const py::handle& value) {
   constexpr double most = 1e15;
   if (!PyFloat_Check(value.ptr())) return std::nullopt;
@@ -49,7 +49,7 @@ std::string number_text(std::string_view name, const py::handle& value) {
   if (std::optional<std::string> whole = whole_text(value)) return *std::move(whole);
   const auto text = py::reinterpret_steal<py::object>(PyObject_Repr(value.ptr()));
   if (text) return utf8_of(name, text);
-  PyErr_Clear(); // Python writes no numbers of more than 4300 digits
+  PyErr_Clear(); // Python does not print integers of more than 4300 digits
   throw py::value_error(fmt::format("{}: the number is too large", name));
 }
 
@@ -57,13 +57,14 @@ std::string number_text(std::string_view name, const py::handle& value) {
 std::string time_text(const py::handle& value) {
   const auto part = [&](const char* name) { return py::cast<std::int64_t>(value.attr(name)); };
   constexpr std::int64_t seconds_of_day = 86'400;
-  constexpr std::int64_t most_seconds = 9'000'000'000; // as nanoseconds they fit
+  constexpr std::int64_t most_seconds = 9'000'000'000; // fit as nanoseconds
   const std::int64_t seconds = part("days") * seconds_of_day + part("seconds");
-  if (seconds > most_seconds || seconds < -most_seconds) return fmt::format("{}s", seconds); // refused in any case
+  if (seconds > most_seconds || seconds < -most_seconds) return fmt::format("{}s", seconds); // out of range anyway
   return fmt::format("{}ns", seconds * 1'000'000'000 + part("microseconds") * 1000);
 }
 
-/// Imports are no static's initializer: they may hand the interpreter's lock to a thread that waits for that.
+/// Imports are not in a static's initialiser: they may pass the interpreter's lock to a thread that waits for the
+/// static.
 bool is_timedelta(const py::handle& value) {
   return py::isinstance(value, py::module_::import("datetime").attr("timedelta"));
 }
@@ -84,19 +85,19 @@ std::string list_text(std::string_view name, const py::handle& list, int depth) 
 /// "a=1,b=2".
 std::string pairs_text(std::string_view name, const py::dict& pairs, int depth) {
   std::string text;
-  const auto own = py::reinterpret_steal<py::dict>(PyDict_Copy(pairs.ptr())); // what is called may change theirs
+  const auto own = py::reinterpret_steal<py::dict>(PyDict_Copy(pairs.ptr())); // called code may change the original
   for (const auto& [key, value] : own) {
     if (!text.empty()) text += ',';
     std::string values = text_of(name, value, depth + 1);
     if (PyList_Check(value.ptr()) || PyTuple_Check(value.ptr()))
-      std::ranges::replace(values, ',', '/'); // as --fixed has it
+      std::ranges::replace(values, ',', '/'); // separators in --fixed
     text += fmt::format("{}={}", text_of(name, key, depth + 1), values);
   }
   if (text.empty()) throw py::value_error(fmt::format("{}: the dict is empty", name));
   return text;
 }
 
-/// Of a value of NumPy: the same of Python; times in nanoseconds, as it has finer ones than Python.
+/// A NumPy value as a Python one; times in nanoseconds, because Python's are coarser.
 py::object without_numpy(const py::handle& value) {
   if (py::cast<std::string>(value.attr("dtype").attr("kind")) != "m") return value.attr("tolist")();
   const py::object numbers = value.attr("astype")("timedelta64[ns]").attr("astype")("int64").attr("tolist")();
@@ -117,13 +118,13 @@ std::string text_of(std::string_view name, const py::handle& value, int depth) {
   if (has(value, "dtype") && has(value, "tolist")) return text_of(name, without_numpy(value), depth + 1);
   if (is_timedelta(value)) return time_text(value);
   if (has(value, "__fspath__")) return text_of(name, value.attr("__fspath__")(), deepest);
-  if (PyLong_Check(object) || PyFloat_Check(object)) // IntEnum, and what others derive
+  if (PyLong_Check(object) || PyFloat_Check(object)) // includes IntEnum and other subclasses
     return number_text(name, PyLong_Check(object) ? py::object{py::int_(py::reinterpret_borrow<py::object>(value))}
                                                   : py::object{py::float_(py::reinterpret_borrow<py::object>(value))});
   refuse_type(name, value);
 }
 
-/// True and False as that option calls them.
+/// True and False in the option's words.
 std::string bool_text(const cli::Option& option, bool value) {
   if (option.argument == cli::Argument::optional && value) return "-";
   if (option.set.words != nullptr)
@@ -132,7 +133,7 @@ std::string bool_text(const cli::Option& option, bool value) {
   return value ? "true" : "false";
 }
 
-/// By Python names, aliases too.
+/// By Python names, including aliases.
 const std::unordered_map<std::string, const cli::Option*>& options_by_name() {
   static const auto found = [] {
     std::unordered_map<std::string, const cli::Option*> options;
@@ -165,7 +166,7 @@ const cli::Option& option_for(const cli::Command& command, const std::string& na
   return *found->second;
 }
 
-/// Whether it is a list of lists of cells, or has such (`rows`).
+/// The lists of lists of cells, if `value` is one or has one (`rows`).
 std::optional<py::object> rows_of(const py::handle& value) {
   if (PyUnicode_Check(value.ptr())) return std::nullopt;
   if (has(value, "rows")) return value.attr("rows");
@@ -175,7 +176,7 @@ std::optional<py::object> rows_of(const py::handle& value) {
   return py::reinterpret_borrow<py::object>(value);
 }
 
-/// A row of a schedule as a line of CSV. A pass without a chunk is of the one that has the number of the row.
+/// A row of a schedule as a CSV line. A pass without a chunk belongs to the chunk with the row's number.
 std::string line_of(const py::handle& row, std::size_t number) {
   if (!PyList_Check(row.ptr()) && !PyTuple_Check(row.ptr()))
     throw py::type_error(
@@ -205,13 +206,13 @@ std::string csv_of(const py::handle& rows) {
 
 constexpr std::string_view schedule_name = "schedule";
 
-/// Collects what keywords say.
-class Said {
+/// Collects assignments from keywords.
+class KeywordValues {
 public:
-  explicit Said(const cli::Command& command) : command_{command} {}
+  explicit KeywordValues(const cli::Command& command) : command_{command} {}
 
   void add(const cli::Option& option, std::string value) {
-    if (option.name == "vary") // names an option, which may be by its Python name
+    if (option.name == "vary") // names an option, possibly by its Python name
       std::replace(value.begin(), value.begin() + static_cast<std::ptrdiff_t>(std::min(value.find('='), value.size())),
                    '_', '-');
     list_.push_back({&option, std::move(value), fmt::format("`{}`", option.name)});
@@ -219,7 +220,7 @@ public:
 
   void add(const std::string& name, const py::handle& value) {
     const cli::Option& option = option_for(command_, name);
-    if (value.is_none()) return; // as not said
+    if (value.is_none()) return; // the default
     if (std::ranges::find(list_, &option, &cli::Assignment::option) != list_.end())
       throw py::type_error(fmt::format("{}: given twice: {} is another name for it", python_name(option.name), name));
     if (PyBool_Check(value.ptr()))
@@ -235,7 +236,7 @@ public:
   [[nodiscard]] std::vector<cli::Assignment> take() { return std::move(list_); }
 
 private:
-  /// Of an option that may be given several times.
+  /// For an option that may be repeated.
   void add_each(const cli::Option& option, const std::string& name, const py::handle& value) {
     if (PyDict_Check(value.ptr()))
       for (const py::handle pair : py::list(value.attr("items")()))
@@ -254,7 +255,7 @@ private:
 
 std::vector<cli::Assignment> assignments(const cli::Command& command, const py::dict& keywords,
                                          cli::MemoryFiles& files) {
-  Said said{command};
+  KeywordValues said{command};
   for (const auto& [key, value] : keywords) {
     const std::string name = utf8_of("a keyword", key);
     const std::optional<py::object> rows = name == schedule_name ? rows_of(value) : std::nullopt;

@@ -120,7 +120,7 @@ class Table(Result):
         return html_table(self.rows, self.columns or list(next(iter(self.rows), {})))
 
 
-class Drawn(Result):
+class PlottedResult(Result):
     """A result with a plot."""
 
     def svg(self) -> str:
@@ -174,10 +174,10 @@ class Comparison(Table):
     def svg(self) -> str:
         """The charts of the fastest schedules on one time axis, as SVG text. Simulates them again."""
         options = {**self._options, "json": None, "svg": None}
-        return ask(Drawn, "compare", options, outputs=("svg",)).svg()
+        return ask(PlottedResult, "compare", options, outputs=("svg",)).svg()
 
 
-class Variation(Drawn):
+class Variation(PlottedResult):
     """Where the best schedule changes. `rows`: a dict per schedule and value."""
 
     @property
@@ -251,7 +251,7 @@ class _Ordered(Result):
         return Schedule.from_csv(self._texts[self._order])
 
 
-class Synthesis(_Ordered, Drawn):
+class Synthesis(_Ordered, PlottedResult):
     """The best order found, and a bound that no order beats (to_dict(): makespan_ns, lower_bound_ns, gap)."""
 
     @property
@@ -265,7 +265,7 @@ class Synthesis(_Ordered, Drawn):
         return int(self._told["lower_bound_ns"])
 
 
-class Front(Drawn):
+class Front(PlottedResult):
     """The best orders along a range."""
 
     @property
@@ -291,7 +291,7 @@ class Check(Result):
         return str(self._texts["-"]) or "\n".join(f"{p.where}: {p.what} ({p.hint})" for p in self.problems)
 
 
-class Explanation(Drawn):
+class Explanation(PlottedResult):
     """Where the time of a measured run goes."""
 
     @property

@@ -1,5 +1,5 @@
 #pragma once
-// The backends that the table in backends.cpp names. Each is made once, when it is first asked for.
+// The backends in the table of backends.cpp. Each is created on first use.
 
 #include "ppsim/runtime/backend.hpp"
 
@@ -8,7 +8,7 @@
 namespace ppsim::runtime {
 
 [[nodiscard]] std::unique_ptr<Backend> make_threads_backend();
-// These load their plugins. They throw Error (failed) where one is missing or does not load.
+// These load their plugins. They throw Error (failed) if one is missing or does not load.
 [[nodiscard]] std::unique_ptr<Backend> make_mpi_backend();
 [[nodiscard]] std::unique_ptr<Backend> make_cuda_backend();
 [[nodiscard]] std::unique_ptr<Backend> make_nccl_backend();

@@ -51,7 +51,7 @@ Usability usability_of(const BackendEntry& entry) {
   } catch (const Error& error) {
     const Problem& problem = error.problems().front();
     return {false, fmt::format("{}: {}", problem.where, problem.what), problem.hint};
-  } catch (const std::exception& error) { // of a plugin, which knows no Error
+  } catch (const std::exception& error) { // from a plugin, which cannot throw Error
     return {false, error.what(), {}};
   }
 }

@@ -1,4 +1,4 @@
-// Backend cuda: all stages on one GPU, issued by one thread. What the GPU does is in the plugin ppsim_gpu.
+// Backend cuda: all stages on one GPU, issued by one thread. The GPU code is in the plugin ppsim_gpu.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/base/percentile.hpp"
@@ -19,7 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Neighbours in a ring (interleaved schedules go round), both ways; `transfers` each.
+/// Neighbours in a ring (as interleaved schedules need), both directions, `transfers` each.
 Program ring(std::size_t stages, std::size_t transfers) {
   Program program;
   program.stages.resize(stages);
@@ -39,8 +39,8 @@ Program ring(std::size_t stages, std::size_t transfers) {
   return program;
 }
 
-/// From when the sender's stream has made the content until the receiver's can go on. Everything is enqueued while the
-/// sender is held, so that the time it takes to enqueue is not part of it.
+/// The time from the end of the content on the sender's stream until the receiver's stream continues. Everything is
+/// enqueued while the sender is held, so that enqueueing does not count.
 Duration time_transfers_of(GpuPipeline& pipeline, const Program& program, ChannelId id, Bytes bytes) {
   const Channel& channel = program.channels[index(id)];
   Device& sender = pipeline.device(channel.from);
@@ -120,7 +120,7 @@ std::optional<MeasuredRun> CudaBackend::run(const Program& program, const RunOpt
   check(program, options);
   check_usable(name(), plugin_.state());
   const std::vector<StageId> ids = all_stages(program.stages.size());
-  // They see the end of the pipeline too, which waits for the GPU.
+  // They include the pipeline's destruction, which waits for the GPU.
   const Clock::time_point begin = Clock::now();
   Monitor monitor{program, ids, progress_limit(program, options), stop_grace, end_process};
   std::optional<Monitor> proof_monitor;
@@ -142,14 +142,14 @@ std::optional<MeasuredRun> CudaBackend::run(const Program& program, const RunOpt
             StageOptions{.compute = options.compute, .poison = false, .fault = options.fault}));
       results = train_together(stages, program, options);
     }
-    for (const StageId id : ids) pipeline->device(id).synchronize(); // which leaves their memory to the proof
+    for (const StageId id : ids) pipeline->device(id).synchronize(); // frees their memory for the proof
     for (const StageId id : ids) monitor.note(id, Doing::nothing);
     MeasuredRun run = assemble(program, options, results);
     run.facts.backend = name();
     run.facts.transport = transport_in_words(program, options);
     run.facts.machine = fmt::format("{}; {}", plugin_.state().why, pipeline->describe());
     if (options.prove) {
-      // One stage's part of the GPU does the work of all, without a word until it has ended.
+      // The reference run does all stages' work on one stage's share of the GPU, without reporting progress.
       const Duration trained = Clock::now() - begin;
       const auto stages = static_cast<std::int64_t>(ids.size());
       proof_monitor.emplace(program, std::vector<StageId>{StageId{0}},
@@ -160,7 +160,7 @@ std::optional<MeasuredRun> CudaBackend::run(const Program& program, const RunOpt
     }
     return run;
   } catch (const std::exception&) {
-    // What is thrown after a stop comes of the stop.
+    // Exceptions after a stop are caused by the stop.
     const bool was_stopped = monitor.stopped();
     const bool proof_was_stopped = proof_monitor && proof_monitor->stopped();
     for (const StageId id : ids) monitor.note(id, Doing::nothing);
@@ -176,7 +176,7 @@ std::vector<TransferSample> CudaBackend::time_transfers(std::size_t stages, cons
   check_usable(name(), plugin_.state());
   check_transport(options);
   constexpr std::size_t transfers = 15;
-  constexpr std::size_t activation_width = 64; // of an activation as large as the transfer is to be
+  constexpr std::size_t activation_width = 64; // for an activation of the transfer's size
   const Program program = ring(stages, transfers);
   std::vector<TransferSample> samples;
   Monitor monitor{program, all_stages(stages), progress_limit(program, options), stop_grace, end_process};
@@ -186,7 +186,7 @@ std::vector<TransferSample> CudaBackend::time_transfers(std::size_t stages, cons
       workload.width = activation_width;
       workload.tokens = static_cast<std::size_t>(bytes) / (activation_width * 2);
       monitor.note(StageId{0}, Doing::preparing);
-      // Emulated links take no time here, as the program says none: what their copies take is left.
+      // The program's links take no time, so only the time of their copies remains.
       const std::unique_ptr<GpuPipeline> pipeline = plugin_.make_pipeline(
           program, {.workload = workload, .transport = options.transport, .timed = true, .stopped = [&monitor] {
                       return monitor.stopped();

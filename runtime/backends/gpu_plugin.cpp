@@ -22,7 +22,7 @@ void check_usable(std::string_view backend, const GpuState& state) {
 }
 
 void check_gpu_workload(const Workload& workload) {
-  static_cast<void>(host_sizes(workload)); // the same workloads make sense
+  static_cast<void>(host_sizes(workload)); // for its checks, which are the same
   Problems problems;
   const std::size_t heads = workload.block == Block::transformer ? workload.heads : 1;
   if (workload.width % (8 * heads) != 0)

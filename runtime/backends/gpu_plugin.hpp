@@ -1,5 +1,5 @@
 #pragma once
-// The plugin ppsim_gpu, as backends cuda and nccl see it.
+// The plugin ppsim_gpu for the backends cuda and nccl.
 
 #include "ppsim/runtime/gpu.hpp"
 
@@ -7,20 +7,20 @@
 
 namespace ppsim::runtime {
 
-/// Loads it. Throws Error (failed) where it is missing or does not load.
+/// Loads the plugin. Throws Error (failed) if it is missing or does not load.
 [[nodiscard]] const GpuPlugin& gpu_plugin();
 
 /// Throws Error (failed), with the remedy, unless it can be used.
 void check_usable(std::string_view backend, const GpuState& state);
 
-/// Throws Error (bad_input) for a workload that makes no sense (as make_host_device), or that a GPU's matrix products
-/// do not take.
+/// Throws Error (bad_input) for an invalid workload (as make_host_device()), or for sizes that a GPU's matrix products
+/// do not support.
 void check_gpu_workload(const Workload& workload);
 
-/// What is being thrown, by a plugin that knows no Error, as one (failed). From within a catch.
+/// Rethrows the current exception, from a plugin that cannot throw Error, as Error (failed). Call it in a catch block.
 [[noreturn]] void rethrow_as_error(std::string_view backend);
 
-/// Sums of bf16 products in another order than the reference's differ by so much, relative to the largest.
+/// The relative difference, against the largest value, of sums of bf16 products in another order than the reference's.
 inline constexpr double gpu_tolerance = 5e-3;
 
 } // namespace ppsim::runtime

@@ -1,5 +1,5 @@
-// Backend mpi: a process per stage on processors, under mpirun or srun. Its times mean little where stages share cores
-// or where messages need a processor to move; what it shows is that order, memory, results and failures are right.
+// Backend mpi: a process per stage on processors, under mpirun or srun. Its times mean little if stages share cores or
+// messages need a processor; it checks order, memory, results and failures.
 
 #include "ppsim/base/percentile.hpp"
 #include "ppsim/runtime/host_device.hpp"
@@ -25,7 +25,7 @@ public:
         transport_{make_message_transport(context.program, context.stage, context.group.messages(),
                                           device_->sizes().boundary, context.give_up)},
         library_{context.group.mpi_name()} {
-    // One of the cores that the launcher leaves it: all of them after mpirun --bind-to none, else often just one.
+    // A core that the launcher leaves it: all of them after mpirun --bind-to none, otherwise often only one.
     pin_to_core(context.group.messages().local_rank());
     sleep_precisely();
   }
@@ -39,7 +39,7 @@ private:
   std::string library_;
 };
 
-/// Half of the time that `bytes` take to `peer` and back: the median of some rounds.
+/// Half of the round trip of `bytes` to `peer`: the median of several rounds.
 Duration time_round_trip(MessagePassing& messages, std::size_t peer, Bytes bytes, bool begins, const GiveUp& give_up) {
   constexpr int rounds = 15;
   const auto content = std::make_shared<Message>(static_cast<std::size_t>(bytes.count()), std::byte{1});
@@ -71,7 +71,7 @@ public:
                         launch() ? "started by a launcher" : "needs mpirun -n STAGES, or srun, to start it"),
             {}};
   }
-  [[nodiscard]] bool is_leader() override { return speaks_first(); }
+  [[nodiscard]] bool is_leader() override { return prints_for_all(); }
   [[nodiscard]] ChunkSizes sizes(const Workload& workload) override { return host_sizes(workload); }
 
   [[nodiscard]] std::optional<MeasuredRun> run(const Program& program, const RunOptions& options) override {
@@ -90,14 +90,14 @@ private:
   std::string library_ = mpi_library();
 };
 
-/// Between the processes `from` and `to`, if this is one of them; adds what `from` measured.
+/// Times transfers between the processes `from` and `to`, if this is one of them; adds the results on `from`.
 void time_edge(MessagePassing& messages, std::size_t from, std::size_t to, Bytes bytes, const GiveUp& give_up,
                std::vector<TransferSample>& samples) {
   if (messages.rank() == to) static_cast<void>(time_round_trip(messages, from, bytes, false, give_up));
   if (messages.rank() != from) return;
   const Duration time = time_round_trip(messages, to, bytes, true, give_up);
   samples.push_back({make_id<StageId>(from), make_id<StageId>(to), bytes, time});
-  // Only both ways together can be timed by one clock. Of two stages, the other begins in its turn.
+  // One clock can only time both directions together. With two stages, the other one times its own direction.
   if (messages.size() > 2) samples.push_back({make_id<StageId>(to), make_id<StageId>(from), bytes, time});
 }
 
@@ -105,14 +105,14 @@ std::vector<TransferSample> MpiBackend::time_transfers(std::size_t stages, const
   check_launch(name(), stages);
   ProcessGroup& group = ProcessGroup::get();
   check_launch(name(), stages);
-  // What has to get on within the limit, as a task in a run, is one size on one edge.
+  // One size on one edge must finish within the limit, as a task in a run.
   const Duration limit = options.timeout > Duration{0} ? options.timeout : std::chrono::seconds{60};
   std::vector<TransferSample> measured;
   for (std::size_t from = 0; stages > 1 && from < stages; ++from)
     for (std::int64_t bytes = std::int64_t{4} << 10; bytes <= std::int64_t{16} << 20; bytes *= 4)
       run_together(group, limit, [&](const GiveUp& give_up) {
         barrier(group.messages(), give_up, Wait::patient);
-        const std::size_t to = (from + 1) % stages; // interleaved schedules go round
+        const std::size_t to = (from + 1) % stages; // interleaved schedules use a ring
         time_edge(group.messages(), from, to, Bytes{bytes}, give_up, measured);
       });
   std::vector<TransferSample> samples;

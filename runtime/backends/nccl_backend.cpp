@@ -1,5 +1,5 @@
-// Backend nccl: a process and a GPU per stage. MPI starts, connects and gathers, as for backend mpi; within a step
-// only NCCL moves data.
+// Backend nccl: a process and a GPU per stage. MPI starts, connects and gathers, as for backend mpi; within a step only
+// NCCL moves data.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/runtime/launch.hpp"
@@ -20,10 +20,10 @@ namespace ppsim::runtime {
 
 namespace {
 
-/// Activations on a GPU are made of these.
+/// Activations on a GPU are bf16.
 constexpr std::size_t sizeof_bf16 = 2;
 
-/// $PPSIM_RANKS_PER_GPU: processes that share a GPU, for tests on machines with few; 1 where it is not set.
+/// $PPSIM_RANKS_PER_GPU: processes per GPU, for tests on machines with few GPUs; default 1.
 std::size_t ranks_per_gpu() {
   const char* text = std::getenv("PPSIM_RANKS_PER_GPU"); // NOLINT(concurrency-mt-unsafe): nothing sets it
   if (text == nullptr) return 1;
@@ -34,10 +34,10 @@ std::size_t ranks_per_gpu() {
   return ranks;
 }
 
-/// NCCL refuses two ranks of one host on one GPU ("Duplicate GPU detected"). Where each has a host name of its own it
-/// takes them for hosts of their own, and connects them by sockets (up to 2.29; NCCL_HOSTID); from 2.30 on it can be
-/// told to allow them. Both are read when NCCL starts. To be called before MPI is, whose threads may read the
-/// environment; later calls change nothing.
+/// NCCL refuses two ranks of one host on one GPU ("Duplicate GPU detected"). Up to 2.29, a separate host name per rank
+/// makes it treat them as separate hosts, connected by sockets (NCCL_HOSTID); from 2.30 a variable allows them. NCCL
+/// reads both when it starts. Call it before MPI starts, whose threads may read the environment; later calls have no
+/// effect.
 void allow_shared_gpu() {
   const std::optional<Launch> launched = launch();
   if (!launched || ranks_per_gpu() == 1) return;
@@ -47,7 +47,7 @@ void allow_shared_gpu() {
   // NOLINTEND(concurrency-mt-unsafe)
 }
 
-/// The leader makes them, all get them.
+/// The leader creates them and broadcasts them.
 std::vector<NcclId> make_ids(const GpuPlugin& plugin, std::size_t count, ProcessGroup& group, const GiveUp& give_up) {
   std::vector<NcclId> ids(count);
   Message bytes(count * sizeof(NcclId));
@@ -73,7 +73,7 @@ std::unique_ptr<RankParts> make_rank(const GpuPlugin& plugin, const RankContext&
                            .ranks_per_gpu = ranks_per_gpu(),
                            .timed = context.options.compute == Compute::timed,
                            .ids = make_ids(plugin, plugin.communicators(context.program), context.group, give_up),
-                           // Asked in destructors too.
+                           // Also called in destructors.
                            .stopped =
                                [give_up] {
                                  try {
@@ -100,7 +100,7 @@ public:
                         launch() ? "started by a launcher" : "needs mpirun -n STAGES, or srun, to start it"),
             {}};
   }
-  bool is_leader() override { return speaks_first(); }
+  bool is_leader() override { return prints_for_all(); }
   ChunkSizes sizes(const Workload& workload) override {
     check_gpu_workload(workload);
     return plugin_.sizes(workload);
@@ -119,7 +119,7 @@ public:
   }
 
   std::vector<TransferSample> time_transfers(std::size_t stages, const RunOptions& options) override {
-    // Between GPUs of different processes nothing but a run shows what a transfer takes.
+    // The time of transfers between GPUs of different processes is measured in real runs.
     return transfers_of_runs(*this, stages, options, sizeof_bf16);
   }
 

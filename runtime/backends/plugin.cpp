@@ -15,7 +15,7 @@ namespace ppsim::runtime {
 
 namespace {
 
-/// The folder of the running program; empty where the system does not say.
+/// The folder of the running program; empty if the system does not report it.
 std::string program_folder() {
   std::error_code unknown;
   return std::filesystem::read_symlink("/proc/self/exe", unknown).parent_path().string();
@@ -26,13 +26,13 @@ std::string program_folder() {
 std::vector<std::string> plugin_paths(std::string_view plugin) {
   std::vector<std::string> paths;
   const std::string file = fmt::format("{}.so", plugin);
-  // The environment is read before any thread of ours starts.
+  // Read before any thread of ppsim starts.
   if (const char* folder = std::getenv("PPSIM_PLUGIN_DIR"); // NOLINT(concurrency-mt-unsafe)
       folder != nullptr && *folder != '\0')
     paths.push_back(fmt::format("{}/{}", folder, file));
   if (const std::string folder = program_folder(); !folder.empty()) {
     paths.push_back(fmt::format("{}/{}", folder, file));
-    paths.push_back(fmt::format("{}/{}/{}", folder, PPSIM_PLUGIN_FOLDER, file)); // as installed
+    paths.push_back(fmt::format("{}/{}/{}", folder, PPSIM_PLUGIN_FOLDER, file)); // its place after installation
   }
   return paths;
 }

@@ -15,26 +15,27 @@
 #include "backend_list.hpp"
 #include "host/cores.hpp"
 #include "stage/counter.hpp"
-#include "stage/hand_over.hpp"
+#include "stage/thread_channels.hpp"
 
 namespace ppsim::runtime {
 
 namespace {
 
 Duration spin_of(std::size_t stages) {
-  return usable_cores() >= stages ? wake_time : Duration{0}; // else whoever spins keeps another stage from its core
+  return usable_cores() >= stages ? wake_time
+                                  : Duration{0}; // otherwise a spinning thread keeps another stage from its core
 }
 
-/// Keeps the first thing that was thrown, and stops the others.
+/// Keeps the first exception, and stops the other threads.
 class FirstFailure {
 public:
   explicit FirstFailure(Monitor& monitor) : monitor_{monitor} {}
   [[nodiscard]] Monitor& monitor() const { return monitor_; }
 
-  /// From within a catch.
+  /// Call it in a catch block.
   void keep() {
     const std::lock_guard lock{mutex_};
-    // What is thrown after a stop comes of the stop.
+    // Exceptions after a stop are caused by the stop.
     if (monitor_.stopped()) return;
     thrown_ = std::current_exception();
     try {
@@ -44,7 +45,7 @@ public:
     }
   }
 
-  /// When all threads have ended.
+  /// Call it after all threads have ended.
   void rethrow_if_any() const {
     if (thrown_) std::rethrow_exception(thrown_);
     if (monitor_.stopped())
@@ -80,7 +81,7 @@ void on_stage_threads(std::size_t stages, FirstFailure& failure, const Work& wor
     }
 }
 
-/// Throws Error (failed) naming the rank where its memory does not suffice.
+/// Throws Error (failed) with the rank if memory runs out.
 std::unique_ptr<Device> make_device(StageId stage, const Workload& workload) {
   try {
     return make_host_device(workload);
@@ -90,7 +91,7 @@ std::unique_ptr<Device> make_device(StageId stage, const Workload& workload) {
   }
 }
 
-/// Two stages and `transfers` transfers from the first to the second, for measuring.
+/// Two stages and `transfers` transfers from the first to the second, for measurements.
 Program one_way(StageId from, StageId to, std::size_t transfers) {
   Program program;
   program.stages.resize(std::max(index(from), index(to)) + 1);
@@ -132,12 +133,12 @@ private:
     const std::size_t stages = program.stages.size();
     std::vector<StageResult> results(stages);
     Monitor monitor{program, all_stages(stages), progress_limit(program, options), stop_grace, end_process};
-    HandOver hand_over{program,
-                       host_sizes(options.workload).boundary,
-                       monitor,
-                       {.paced = options.transport == "paced", .spin = spin_of(stages)}};
+    ThreadChannels channels{program,
+                            host_sizes(options.workload).boundary,
+                            monitor,
+                            {.paced = options.transport == "paced", .spin = spin_of(stages)}};
     FirstFailure failure{monitor};
-    // They stay until all threads have ended: where one fails, another may still read its gradients.
+    // They live until all threads have ended: after a failure, another thread may still read gradients.
     std::vector<std::unique_ptr<Device>> devices(stages);
     std::vector<std::unique_ptr<PipelineStage>> pipeline(stages);
     on_stage_threads(stages, failure, [&](StageId id) {
@@ -145,7 +146,7 @@ private:
       std::unique_ptr<PipelineStage>& stage = pipeline[index(id)];
       device = make_device(id, options.workload);
       const StageOptions how{.compute = options.compute, .poison = false, .fault = options.fault};
-      stage = std::make_unique<PipelineStage>(program, id, *device, hand_over.transport(id), monitor, how);
+      stage = std::make_unique<PipelineStage>(program, id, *device, channels.transport(id), monitor, how);
       results[index(id)] = train(*stage, program, options);
     });
     failure.rethrow_if_any();
@@ -153,19 +154,19 @@ private:
   }
 };
 
-/// From the sender's hand-over to the moment when the receiver, which was asleep, goes on: what a stage sees that
-/// waits. Content is written and read by tasks, and is not part of it; so the size makes no difference, but for noise.
-Duration time_hand_over(StageId from, StageId to, Bytes bytes, Duration timeout) {
+/// The time from the end of a send until the sleeping receiver continues, as a waiting stage sees it. Tasks write and
+/// read the content, so the size does not matter except for noise.
+Duration time_transfer(StageId from, StageId to, Bytes bytes, Duration timeout) {
   constexpr std::size_t transfers = 15;
   constexpr Duration pause = 2 * wake_time; // longer than a receiver spins
   const Program program = one_way(from, to, transfers);
   std::vector<Duration> times;
   Monitor monitor{program, {from, to}, timeout, stop_grace, end_process};
-  HandOver hand_over{program, bytes, monitor, {.paced = false, .spin = spin_of(program.stages.size())}};
+  ThreadChannels channels{program, bytes, monitor, {.paced = false, .spin = spin_of(program.stages.size())}};
   FirstFailure failure{monitor};
   on_stage_threads(program.stages.size(), failure, [&](StageId stage) {
     if (stage != from && stage != to) return;
-    Transport& transport = hand_over.transport(stage);
+    Transport& transport = channels.transport(stage);
     transport.begin_step();
     for (std::uint32_t position = 0; position < transfers; ++position) {
       const TransferRef transfer{ChannelId{0}, position};
@@ -193,10 +194,10 @@ std::vector<TransferSample> ThreadsBackend::time_transfers(std::size_t stages, c
   const Duration timeout = options.timeout > Duration{0} ? options.timeout : Duration{std::chrono::seconds{10}};
   for (std::size_t stage = 0; stages > 1 && stage < stages; ++stage) {
     const auto from = make_id<StageId>(stage);
-    const auto to = make_id<StageId>((stage + 1) % stages); // interleaved schedules go round
+    const auto to = make_id<StageId>((stage + 1) % stages); // interleaved schedules use a ring
     for (std::int64_t bytes = std::int64_t{4} << 10; bytes <= std::int64_t{16} << 20; bytes *= 4) {
-      samples.push_back({from, to, Bytes{bytes}, time_hand_over(from, to, Bytes{bytes}, timeout)});
-      if (stages > 2) samples.push_back({to, from, Bytes{bytes}, time_hand_over(to, from, Bytes{bytes}, timeout)});
+      samples.push_back({from, to, Bytes{bytes}, time_transfer(from, to, Bytes{bytes}, timeout)});
+      if (stages > 2) samples.push_back({to, from, Bytes{bytes}, time_transfer(to, from, Bytes{bytes}, timeout)});
     }
   }
   return samples;

@@ -46,7 +46,7 @@ std::vector<ChunkSamples> samples_of(const MeasuredRun& run, bool only_at_work) 
   return samples;
 }
 
-/// Gaps between two tasks of a stage where nothing but the first held up the second.
+/// Gaps between two tasks of a stage, if the second waited only for the first.
 Spread overhead_of(const MeasuredRun& run, const TaskGraph& graph) {
   std::vector<Duration> gaps;
   for (Timeline step : run.steps) {
@@ -76,7 +76,7 @@ Spread scaled(const Spread& spread, std::int64_t part, std::int64_t whole) {
   return {scale(spread.median), scale(spread.p5), scale(spread.p95), spread.runs};
 }
 
-/// Times of one stage at a time. Its backward is in one piece; the busy run says how it divides.
+/// Times of one stage at a time. Its backward is whole and is split in the proportion of the busy run.
 std::vector<ChunkTimes> alone_times(const MeasuredRun& run, const std::vector<ChunkTimes>& busy) {
   std::vector<ChunkSamples> samples = samples_of(run, false);
   std::vector<ChunkTimes> times;
@@ -99,7 +99,7 @@ std::vector<TransferFit> fit_edges(const std::vector<TransferSample>& samples) {
   return fits;
 }
 
-/// One microbatch at a time over the chunks of `placement`, and back.
+/// One microbatch at a time forward over the chunks of `placement` and back.
 Schedule one_at_a_time(const Shape& shape, const std::vector<StageId>& placement) {
   ScheduleBuilder builder{"sequential", shape};
   for (std::size_t stage = 0; stage < shape.stages; ++stage) {
@@ -114,7 +114,7 @@ Schedule one_at_a_time(const Shape& shape, const std::vector<StageId>& placement
   return builder.build();
 }
 
-/// A run of this order whose costs are not known yet; they decide slots and the order of issue, not results.
+/// A run of this order before its costs are known; the assumed ones decide slots and issue order, not results.
 struct Trial {
   TaskGraph graph;
   std::optional<MeasuredRun> run;

@@ -1,4 +1,4 @@
-// The scenario file that a calibration becomes, for example:
+// The scenario file of a calibration, for example:
 //   stages = 2
 //   forward = ["5.1 ms", "5.2 ms"]
 //   ...
@@ -17,11 +17,11 @@
 namespace ppsim::runtime {
 namespace {
 
-/// The fewest digits that are read back as the same number. TOML has a digit on both sides of a point, and a number
-/// with neither point nor exponent is a whole one.
+/// The fewest digits that are read back as the same number. TOML needs a digit on both sides of a point, and reads a
+/// number with neither point nor exponent as an integer.
 std::string number(double value) {
   std::string text = fmt::format("{}", value);
-  if (text.find_first_of(".en") == std::string::npos) text += ".0"; // n: of inf and nan
+  if (text.find_first_of(".en") == std::string::npos) text += ".0"; // n: for inf and nan
   return text;
 }
 
@@ -40,7 +40,7 @@ void add_times(ScenarioDocument& out, std::string_view prefix, const std::vector
             toml_list(chunks, [member = pass](const ChunkTimes& times) { return spread(times.*member); }));
 }
 
-/// Zero for an edge that was not measured.
+/// Zero for an unmeasured edge.
 Duration edge_time(std::span<const TransferFit> edges, StageId from, StageId to, Bytes bytes) {
   const auto edge = std::ranges::find_if(edges, [&](const TransferFit& it) { return it.from == from && it.to == to; });
   if (edge == edges.end()) return Duration{0};

@@ -5,12 +5,12 @@
 namespace ppsim::runtime {
 namespace {
 
-/// Of a product of an m x k with a k x n matrix: a multiplication and an addition each.
+/// Operations of the product of an m x k and a k x n matrix: a multiplication and an addition each.
 std::int64_t product(std::int64_t m, std::int64_t n, std::int64_t k) {
   return 2 * m * n * k;
 }
 
-/// A weight matrix over all tokens (Linear): F, I and W have a product of the same three sizes each.
+/// A weight matrix over all tokens (Linear): F, I and W each have one product of these sizes.
 void add_linear(Operations& sum, std::int64_t tokens, std::int64_t inputs, std::int64_t outputs) {
   const std::int64_t each = product(tokens, inputs, outputs);
   sum.forward += each;
@@ -19,7 +19,7 @@ void add_linear(Operations& sum, std::int64_t tokens, std::int64_t inputs, std::
 }
 
 /// The products of all heads, which have no weights: scores, and probabilities times values. Each has two gradients, of
-/// what was multiplied, and both are I's.
+/// its operands, and both belong to I.
 void add_heads(Operations& sum, std::int64_t tokens, std::int64_t width) {
   const std::int64_t scores = product(tokens, tokens, width); // heads * (width / heads)
   const std::int64_t mixed = product(tokens, width, tokens);
@@ -49,7 +49,8 @@ Scaling scaling(const Workload& from, const Workload& to) {
   const Operations before = operations(from);
   const Operations after = operations(to);
   const auto parameters = [](const Operations& all, const Workload& workload) {
-    return all.weight_grad / (2 * static_cast<std::int64_t>(workload.tokens)); // W multiplies each with every token
+    return all.weight_grad /
+           (2 * static_cast<std::int64_t>(workload.tokens)); // W multiplies each weight with every token
   };
   return {.forward = {after.forward, before.forward},
           .input_grad = {after.input_grad, before.input_grad},
@@ -61,7 +62,7 @@ Scaling scaling(const Workload& from, const Workload& to) {
 std::optional<Duration> scaled(Duration time, const Ratio& ratio) {
   const double about =
       static_cast<double>(time.count()) * (static_cast<double>(ratio.part) / static_cast<double>(ratio.whole));
-  if (about > 2 * static_cast<double>(max_duration.count())) return std::nullopt; // before it could overflow
+  if (about > 2 * static_cast<double>(max_duration.count())) return std::nullopt; // checked before it could overflow
   const Duration exact{scale_rounded(time.count(), ratio.part, ratio.whole)};
   return exact > max_duration ? std::nullopt : std::optional{exact};
 }

@@ -71,8 +71,8 @@ void Stamps::reserve(std::size_t count) {
     constexpr std::size_t bytes = block_size * sizeof(std::uint64_t);
     while (blocks_.size() * block_size < count) {
       blocks_.push_back(allocate_memory(bytes));
-      // No stamp is as old. Here and not later: cudaMemset() would return before it is done, and this stream, which
-      // waits for no other, could store a stamp before it.
+      // Older than any stamp. Set here, because cudaMemset() would return before it ends, and this stream, which waits
+      // for no other, could store a stamp before it.
       PPSIM_GPU_CHECK(cudaMemsetAsync(blocks_.back().get(), 0, bytes, queue_.get()));
       queue_.synchronize();
     }
@@ -80,7 +80,7 @@ void Stamps::reserve(std::size_t count) {
 }
 
 Stamp Stamps::add() {
-  reserve(size_ + 1); // there already, unless more is stamped than a program says
+  reserve(size_ + 1); // already reserved, unless there are more stamps than the program has
   if (clock_.kind() == Clock::Kind::events) {
     queue_.record(events_[size_]);
   } else {

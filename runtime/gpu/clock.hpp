@@ -1,5 +1,5 @@
 #pragma once
-// Clock: moments on the GPU's streams in nanoseconds of the host's CLOCK_MONOTONIC.
+// Clock: converts times on the GPU's streams to nanoseconds of the host's CLOCK_MONOTONIC.
 
 #include "ppsim/runtime/device.hpp"
 
@@ -10,26 +10,26 @@
 
 namespace ppsim::runtime::gpu {
 
-/// Ties the GPU's time to the host's. Stamps are timing events, or (Kind::kernels) numbers of %globaltimer that small
-/// kernels write: these also work where events cannot be recorded, and other kernels can read them.
+/// Relates the GPU's time to the host's. Stamps are timing events, or (Kind::kernels) %globaltimer values written by
+/// small kernels. The latter also work if events cannot be recorded, and other kernels can read them.
 class Clock {
 public:
   enum class Kind : std::uint8_t { events, kernels };
   Clock(Queue queue, Kind kind);
 
   [[nodiscard]] Kind kind() const { return kind_; }
-  /// Takes a new base: a stamp between two readings of the host's clock, the tightest of several. Its error grows
-  /// neither with the length of a run, nor with what an event's time, a float of milliseconds, can hold.
+  /// Takes a new base: a stamp between two readings of the host's clock, the tightest of several. The error does not
+  /// grow with the length of a run or with the precision of an event's time, a float of milliseconds.
   void align();
-  /// How often that was done.
+  /// The number of align() calls.
   [[nodiscard]] std::size_t alignments() const { return alignments_; }
-  /// Half of the time between those two readings: the moment of the stamp is not known closer. Of all bases the worst,
-  /// as every step has its own.
+  /// The bound of the error: half of the time between those two readings, for the worst of all bases (each step has
+  /// one).
   [[nodiscard]] std::int64_t error() const { return error_; }
 
   [[nodiscard]] std::int64_t host_time(const Event& event) const;
   [[nodiscard]] std::int64_t host_time(std::uint64_t globaltimer) const;
-  /// Whether a stamp was made since the base was taken, or is one of a step before.
+  /// Whether a stamp was made after the base, not in an earlier step.
   [[nodiscard]] bool is_new(std::uint64_t globaltimer) const { return globaltimer >= base_globaltimer_; }
 
 private:
@@ -49,18 +49,18 @@ private:
 class Stamps {
 public:
   Stamps(Clock& clock, const Queue& queue) : clock_{clock}, queue_{queue} {}
-  /// Forgets all. The first of all streams to begin a step for which the clock was not aligned yet has it aligned: all
-  /// begin before the first task of the step, and have read theirs before the next begins.
+  /// Resets all stamps. The first stream to begin a step aligns the clock: all streams begin before the first task of
+  /// the step, and have read their stamps before the next step begins.
   void begin_step();
-  /// Makes room for so many stamps of a step: CUDA may synchronize the device to allocate, which within a step would
-  /// wait for receives that wait for a peer.
+  /// Reserves memory for the stamps of a step: an allocation may make CUDA synchronise the device, which within a step
+  /// would wait for receives that wait for a peer.
   void reserve(std::size_t count);
   [[nodiscard]] Stamp add();
-  /// Where add() stores its %globaltimer; with Clock::Kind::kernels only.
+  /// The address at which add() stores its %globaltimer; only with Clock::Kind::kernels.
   [[nodiscard]] const std::uint64_t* address(Stamp stamp) const;
-  /// Whether the stream has come to this one, of this step.
+  /// Whether the stream has reached this stamp of this step.
   [[nodiscard]] bool has_passed(Stamp stamp) const;
-  /// After the stream was synchronized.
+  /// Call it after the stream was synchronised.
   [[nodiscard]] std::vector<std::int64_t> host_times() const;
 
 private:

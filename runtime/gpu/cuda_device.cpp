@@ -17,7 +17,7 @@ std::size_t count(Bytes bytes) {
   return static_cast<std::size_t>(bytes.count());
 }
 
-/// A pool that keeps what is given back to it, so that a step allocates nothing from the driver once it ran before.
+/// A pool that keeps freed memory, so that a step allocates nothing from the driver after its first run.
 Pool make_pool() {
   int device = 0;
   PPSIM_GPU_CHECK(cudaGetDevice(&device));
@@ -33,12 +33,12 @@ Pool make_pool() {
   return pool;
 }
 
-/// Losses: their sum, and loss_kernel's workspace.
+/// Losses: the sum and loss_kernel's workspace.
 constexpr std::size_t loss_bytes = (1 + loss_blocks) * sizeof(double);
 
 } // namespace
 
-/// Where the parts of one layer lie. What a part is, Layout says.
+/// Pointers to the parts of one layer; Layout describes the parts.
 struct CudaDevice::Layer {
   const Layout& layout;
   const Bf16* parameters = nullptr;
@@ -62,9 +62,9 @@ CudaDevice::~CudaDevice() {
 }
 
 void CudaDevice::warm_up(const StageProgram& stage) {
-  // Begin and end of each task, of an optimizer step (after each task at most), and of the exchange of each chunk.
+  // Start and end of each task, of an optimizer step (at most one per task), and of the exchange of each chunk.
   stamps_.reserve(2 * (2 * stage.tasks.size() + stage.chunks.size() + 1));
-  if (stage.tasks.empty()) return; // it only moves things
+  if (stage.tasks.empty()) return; // it only moves data
   std::vector<DeviceMemory> taken;
   const auto take = [&](Bytes bytes) { return taken.emplace_back(allocate_on(*this, bytes)).get(); };
   const ChunkState state{take(sizes_.parameter_bytes), take(sizes_.gradient_bytes), take(sizes_.optimizer_bytes)};
@@ -87,7 +87,7 @@ void CudaDevice::warm_up(const StageProgram& stage) {
   copy_by_kernel(y, x, count(sizes_.boundary), queue_.get());
   if (clock_.kind() == Clock::Kind::kernels) hold(begun, Duration{0});
   static_cast<void>(stamp());
-  wait_for(queue_, stopped_, "the first tasks of a stage"); // not synchronize(), which gives the pool's memory back
+  wait_for(queue_, stopped_, "the first tasks of a stage"); // not synchronize(), which frees the pool's memory
 }
 
 void* CudaDevice::allocate(Bytes bytes) {
@@ -101,13 +101,13 @@ void* CudaDevice::allocate(Bytes bytes) {
 
 void CudaDevice::release(void* memory, Bytes /*bytes*/) noexcept {
   if (memory == nullptr) return;
-  // It fails where the device has failed already, which is reported then.
+  // It fails only if the device has already failed, which is reported elsewhere.
   static_cast<void>(cudaFreeAsync(memory, queue_.get()));
   --allocated_;
 }
 
 void CudaDevice::reserve_stashes(std::size_t count) {
-  // The pool keeps what it was given (make_pool()).
+  // The pool keeps freed memory (make_pool()).
   std::vector<DeviceMemory> taken;
   for (std::size_t i = 0; i < count; ++i)
     for (const Bytes bytes : {sizes_.stash_for_input, sizes_.stash_for_weight})
@@ -172,7 +172,7 @@ void CudaDevice::make_input(MicrobatchId microbatch, void* x) {
 }
 
 CudaDevice::Layer CudaDevice::layer_at(std::size_t layer, const void* parameters, const Stash& stash) const {
-  // W is called without parameters and for_input: no arithmetic with null pointers.
+  // W is called without parameters and for_input, so avoid arithmetic with null pointers.
   Layer it{.layout = layout_};
   if (parameters != nullptr) it.parameters = static_cast<const Bf16*>(parameters) + layer * layout_.parameters;
   if (stash.for_input != nullptr)
@@ -186,7 +186,7 @@ void CudaDevice::forward(const void* parameters, const void* x, void* y, const S
   auto* const out = static_cast<Bf16*>(y);
   for (std::size_t i = 0; i < layout_.layers; ++i) {
     const Layer layer = layer_at(i, parameters, stash);
-    // From the second branch on the residual stream is kept in y.
+    // From the second branch on, y contains the residual stream.
     const Bf16* in = i == 0 ? static_cast<const Bf16*>(x) : out;
     if (layout_.attends) {
       attention_forward(layer, in, out);
@@ -255,9 +255,9 @@ void CudaDevice::loss(MicrobatchId microbatch, const void* y, const Stash& stash
 }
 
 void CudaDevice::input_grad(const void* parameters, const void* dy, void* dx, const Stash& stash) {
-  // W needs what came in as well: it is kept where the loss leaves it.
+  // W also needs the incoming gradient: it is stored at the place where the loss writes it.
   if (dy != nullptr) copy(layer_at(layout_.layers - 1, nullptr, stash).kept(layout_.gradient2), dy, sizes_.boundary);
-  // The first chunk's gradient is computed too, as the embedding below it would need it: chunks then cost alike.
+  // The first chunk's gradient is also computed, as an embedding before it would need it: chunks then cost the same.
   Bf16* const last = dx != nullptr ? static_cast<Bf16*>(dx) : scratch<Bf16>(layout_.unasked);
   for (std::size_t i = layout_.layers; i-- > 0;) {
     const Layer layer = layer_at(i, parameters, stash);
@@ -310,8 +310,8 @@ void CudaDevice::attention_input_grad(const Layer& layer, Bf16* dx) {
 }
 
 /// By head, with P the probabilities and ' a gradient: P' = mixed' values^T, values' = P^T mixed', scores' through the
-/// softmax, queries' = scores' keys, keys' = scores'^T queries. Each goes over what it is the gradient of, as soon as
-/// nothing needs that any more; queries' has to wait for keys'.
+/// softmax, queries' = scores' keys, keys' = scores'^T queries. Each gradient overwrites its value as soon as that is
+/// no longer needed; queries' has to wait for keys'.
 void CudaDevice::projected_input_grad(const Layer& layer) {
   const auto [tokens, width] = activation();
   const std::size_t head = layout_.head_width();
@@ -386,7 +386,7 @@ void CudaDevice::optimizer_step(const ChunkState& state, std::size_t number, std
 }
 
 void CudaDevice::add_gradients(void* gradients, const void* others, bool /*others_first*/) {
-  // A sum of two is rounded alike whichever comes first (IEEE 754).
+  // A sum of two does not depend on their order (IEEE 754).
   add(static_cast<float*>(gradients), static_cast<const float*>(others), sizes_.parameters, queue_.get());
 }
 
@@ -404,8 +404,8 @@ void CudaDevice::hold(Stamp since, Duration length) {
 void CudaDevice::synchronize() {
   wait_for(queue_, stopped_, "the tasks of a stage");
   if (allocated_ > 0) return;
-  // What was freed "but whose completion has not been observed on the host (eg. by a synchronize) can count as
-  // outstanding"; whether the query above is such an observation is not said.
+  // Memory freed "but whose completion has not been observed on the host (eg. by a synchronize) can count as
+  // outstanding". Whether the query above is such an observation is not specified.
   queue_.synchronize();
   PPSIM_GPU_CHECK(cudaMemPoolTrimTo(pool_.get(), 0));
 }
@@ -419,16 +419,18 @@ double CudaDevice::losses() {
 
 namespace {
 
-/// What a device of its own needs besides. A base, so that it is there before the device and goes after it.
-struct OwnParts {
+/// Additional members of a separate device. A base class, so that it is constructed before the device and destroyed
+/// after it.
+struct SingleDeviceParts {
   Clock clock{make_queue(), Clock::Kind::events};
   MatmulHandle handle = make_matmul_handle();
 };
 
-class LoneDevice final : private OwnParts, public CudaDevice {
+class SingleDevice final : private SingleDeviceParts, public CudaDevice {
 public:
-  explicit LoneDevice(const Workload& workload)
-      : CudaDevice{workload, make_queue(), multiprocessors(), OwnParts::handle.get(), OwnParts::clock, nullptr} {}
+  explicit SingleDevice(const Workload& workload)
+      : CudaDevice{workload, make_queue(), multiprocessors(), SingleDeviceParts::handle.get(), SingleDeviceParts::clock,
+                   nullptr} {}
 };
 
 } // namespace
@@ -442,7 +444,7 @@ std::size_t multiprocessors() {
 }
 
 std::unique_ptr<Device> make_device(const Workload& workload) {
-  return std::make_unique<LoneDevice>(workload);
+  return std::make_unique<SingleDevice>(workload);
 }
 
 } // namespace ppsim::runtime::gpu

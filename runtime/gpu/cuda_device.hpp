@@ -13,15 +13,15 @@ namespace ppsim::runtime::gpu {
 
 class CudaDevice : public Device {
 public:
-  /// `multiprocessors`: that `queue` has. `stopped`: whether to give up waiting.
+  /// `multiprocessors`: number available to `queue`. `stopped`: whether to give up waiting.
   CudaDevice(const Workload& workload, Queue queue, std::size_t multiprocessors, cublasLtHandle_t handle, Clock& clock,
              std::function<bool()> stopped);
   ~CudaDevice() override;
 
   [[nodiscard]] const Queue& queue() const { return queue_; }
-  /// Does every kind of task of `stage` once, on memory that is given back, and makes room for a step's stamps.
-  /// CUDA loads a kernel at its first launch, for which it may have to synchronize the context (CUDA C++ Programming
-  /// Guide, lazy loading): within a step that would wait for a receive that waits for a peer. Here nothing waits yet.
+  /// Runs every kind of task of `stage` once, on temporary memory, and reserves a step's stamps. CUDA loads a kernel at
+  /// its first launch and may have to synchronise the context for it (CUDA C++ Programming Guide, lazy loading). Within
+  /// a step that would wait for a receive that waits for a peer; here nothing waits yet.
   void warm_up(const StageProgram& stage);
 
   [[nodiscard]] const ChunkSizes& sizes() const override { return sizes_; }
@@ -49,7 +49,7 @@ public:
   [[nodiscard]] Stamp stamp() override { return stamps_.add(); }
   void hold(Stamp since, Duration length) override;
   [[nodiscard]] bool has_passed(Stamp stamp) override { return is_done(queue_) || stamps_.has_passed(stamp); }
-  /// Where nothing is allocated any more, the pool's memory is given back as well, for others to use.
+  /// If nothing is allocated any more, the pool's memory is also freed, for other uses.
   void synchronize() override;
   [[nodiscard]] std::vector<std::int64_t> stamps() override { return stamps_.host_times(); }
   [[nodiscard]] double losses() override;
@@ -57,7 +57,7 @@ public:
 
 private:
   // Parts of one layer's passes. `layer` counts within the chunk.
-  struct Layer; ///< where its parameters and stash lie
+  struct Layer; ///< pointers to its parameters and stash
   [[nodiscard]] Layer layer_at(std::size_t layer, const void* parameters, const Stash& stash) const;
   void attention_forward(const Layer& layer, const Bf16* x, Bf16* y);
   void mlp_forward(const Layer& layer, const Bf16* x, Bf16* y);
@@ -76,7 +76,7 @@ private:
   ChunkSizes sizes_;
   Queue queue_;
   Pool pool_;
-  std::size_t allocated_ = 0; ///< pieces that were not released yet
+  std::size_t allocated_ = 0; ///< number of unreleased allocations
   Memory scratch_;
   Memory loss_; ///< of the step, then workspace
   Matmul matmul_;

@@ -1,6 +1,6 @@
 #pragma once
-// Functions of the CUDA driver, found at run time: the plugin must not link libcuda, which a machine without a GPU does
-// not have. (A library that lists libcuda.so.1 as needed does not load there.)
+// Functions of the CUDA driver, found at run time. The plugin must not link libcuda, because a library that needs
+// libcuda.so.1 does not load on a machine without a GPU.
 
 #include <cuda.h>
 #include <cudaTypedefs.h>
@@ -9,8 +9,8 @@
 
 namespace ppsim::runtime::gpu {
 
-/// What green contexts take. A name ends in the version of CUDA in which its function has this signature: that version
-/// is what cudaGetDriverEntryPointByVersion has to be asked for.
+/// The functions for green contexts. The suffix is the version of CUDA that introduced this signature, the argument for
+/// cudaGetDriverEntryPointByVersion.
 struct Driver {
   PFN_cuDeviceGet_v2000 device_get = nullptr;
   PFN_cuDeviceGetDevResource_v12040 device_get_dev_resource = nullptr;
@@ -27,7 +27,7 @@ struct Driver {
   [[nodiscard]] std::string error_name(CUresult status) const;
 };
 
-/// Found at the first call. Throws std::runtime_error naming the function that the driver has not.
+/// Found at the first call. Throws std::runtime_error with the first missing function.
 [[nodiscard]] const Driver& driver();
 
 } // namespace ppsim::runtime::gpu

@@ -15,7 +15,7 @@ namespace ppsim::runtime::gpu {
 namespace {
 
 #ifdef __CUDACC__
-/// A power of two, as sums over a block halve it.
+/// A power of two, because sums over a block halve it.
 constexpr std::size_t block_threads = 256;
 
 template <class... Parameters, class... Arguments>
@@ -33,11 +33,11 @@ void launch(void (*kernel)(Parameters...), std::size_t blocks, std::size_t threa
 constexpr std::size_t block = block_threads;
 
 std::size_t blocks_for(std::size_t size) {
-  // A loop in each thread takes what is left: enough blocks for any partition.
+  // A loop in each thread handles the rest: enough blocks for any partition.
   return std::clamp<std::size_t>((size + block - 1) / block, 1, 4096);
 }
 
-/// What every element-wise kernel does with the elements of its thread.
+/// Applies `function` to the elements of a thread, for elementwise kernels.
 template <class Function>
 __device__ void for_each_element(std::size_t size, Function function) {
   const std::size_t step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
@@ -45,8 +45,8 @@ __device__ void for_each_element(std::size_t size, Function function) {
     function(i);
 }
 
-/// Sum over the threads of the block, in an order that is always the same; every thread gets it. `shared` has a number
-/// per thread.
+/// Sum over the threads of the block, always in the same order; every thread gets it. `shared` has one number per
+/// thread.
 template <class Number>
 __device__ Number block_sum(Number value, Number* shared) {
   shared[threadIdx.x] = value;
@@ -151,7 +151,7 @@ __global__ void causal_softmax_kernel(const float* scores, Bf16* weights, std::s
     weights[begin + i] = rounded(i < seen ? expf(scores[begin + i] - largest) / sum : 0.0F);
 }
 
-/// ds = p (dp - sum(dp p)); what the mask hides has p = 0 and so no gradient.
+/// ds = p (dp - sum(dp p)); masked positions have p = 0 and no gradient.
 __global__ void softmax_backward_kernel(const float* dweights, const Bf16* weights, Bf16* dscores, float factor,
                                         std::size_t tokens) {
   __shared__ float shared[block];
@@ -238,10 +238,10 @@ __global__ void store_globaltimer_kernel(std::uint64_t* to) {
 
 __global__ void wait_past_kernel(const std::uint64_t* since, std::int64_t nanoseconds) {
   const std::uint64_t until = *since + static_cast<std::uint64_t>(nanoseconds);
-  // Signed, as `until` may be long past.
+  // Signed, because `until` may be long past.
   while (static_cast<std::int64_t>(until - globaltimer()) > 0) {
 #ifdef __CUDACC__
-    __nanosleep(200); // in steps far below a task's length
+    __nanosleep(200); // steps far below a task's length
 #endif
   }
 }

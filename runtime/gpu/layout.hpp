@@ -1,5 +1,5 @@
 #pragma once
-// Layout: where the parts of a chunk's parameters, stash and scratch space lie. Everything that needs a size asks here.
+// Layout: offsets of the parts of a chunk's parameters, stash and scratch space; the source of all sizes.
 
 #include "ppsim/runtime/workload.hpp"
 
@@ -7,12 +7,12 @@
 
 namespace ppsim::runtime::gpu {
 
-/// cublasLt's fastest algorithms want 16 bytes or more; what CUDA allocates begins at multiples of 256.
+/// cublasLt's fastest algorithms need at least 16 bytes; CUDA's allocations are aligned to 256.
 inline constexpr std::size_t alignment = 256;
-/// Workspace of cublasLt: what its documentation recommends for Hopper, 32 MiB, is enough everywhere.
+/// Workspace of cublasLt: its documentation recommends 32 MiB for Hopper, which suffices everywhere.
 inline constexpr std::size_t workspace_bytes = std::size_t{32} << 20U;
 
-/// Places parts of given sizes one after another, each aligned.
+/// Allocates offsets for consecutive parts, each aligned.
 class Region {
 public:
   constexpr std::size_t add(std::size_t bytes) {
@@ -26,9 +26,9 @@ private:
   std::size_t size_ = 0;
 };
 
-/// One layer: an mlp, or attention and an mlp; each is a branch that is added to the residual stream. An activation is
-/// [tokens, width]. The stash is what the processor's device keeps as well: of each branch the norm's result, what its
-/// matrices were multiplied with, and room for the gradient of its output; I writes gradients over what it has used up.
+/// One layer: an mlp, or attention and an mlp; each is a branch added to the residual stream. An activation is [tokens,
+/// width]. The stash has the same content as the host device's: for each branch the norm's result, the inputs of its
+/// matrices, and space for the gradient of its output. I overwrites parts with gradients after their last use.
 struct Layout {
   explicit constexpr Layout(const Workload& workload)
       : attends{workload.block == Block::transformer}, tokens{workload.tokens}, width{workload.width},
@@ -73,7 +73,7 @@ struct Layout {
     return {.parameters = numbers,
             .parameter_bytes = bytes(numbers * sizeof(std::uint16_t)),
             .gradient_bytes = bytes(numbers * sizeof(float)),
-            // A master copy, as bf16 is too coarse for small steps, and Adam's two moments.
+            // A master copy, because bf16 is too coarse for small steps, and Adam's two moments.
             .optimizer_bytes = bytes(numbers * sizeof(float) * (optimizer == OptimizerKind::adam ? 3 : 1)),
             .stash_for_input = bytes(layers * for_input.size()),
             .stash_for_weight = bytes(layers * for_weight.size()),
@@ -84,29 +84,29 @@ struct Layout {
   bool attends;
   std::size_t tokens, width, hidden, heads, layers;
 
-  // Numbers of a layer's parameters: first of each matrix (see Matrix in seeded.hpp), and in all
-  std::size_t qkv = 0;        ///< [width, 3 width]: queries, keys, values, each head by head
+  // Offsets of a layer's parameters, in numbers: the start of each matrix (see Matrix in seeded.hpp), and the total
+  std::size_t qkv = 0;        ///< [width, 3 width]: queries, keys, values, head by head
   std::size_t projection = 0; ///< [width, width]
   std::size_t up = 0;         ///< [width, hidden]
   std::size_t down = 0;       ///< [hidden, width]
   std::size_t parameters = 0;
 
-  // Bytes of a layer's stash, the part that only I needs
+  // Offsets in bytes of a layer's stash, the part that only I needs
   std::size_t deviation1 = 0, deviation2 = 0; ///< of the norms: 1 / deviation by row, fp32
   std::size_t probabilities = 0;              ///< [heads, tokens, tokens]
   Region for_input{};
 
-  // The part that W needs
-  std::size_t gradient1 = 0, gradient2 = 0; ///< of what the residual stream is after the branch
+  // The part that W also needs
+  std::size_t gradient1 = 0, gradient2 = 0; ///< of the residual stream after the branch
   std::size_t normed1 = 0, normed2 = 0;
-  std::size_t projected = 0;   ///< queries, keys, values; I makes their gradients of them
+  std::size_t projected = 0;   ///< queries, keys, values; I replaces them by their gradients
   std::size_t mixed = 0;       ///< probabilities times values
-  std::size_t before_gelu = 0; ///< I makes its gradient of it
+  std::size_t before_gelu = 0; ///< I replaces it by its gradient
   std::size_t after_gelu = 0;
   Region for_weight{};
 
   // Scratch space of a stage
-  std::size_t scores = 0;          ///< fp32, and then gradients of the probabilities
+  std::size_t scores = 0;          ///< fp32, later gradients of the probabilities
   std::size_t scores_gradient = 0; ///< bf16
   std::size_t mixed_gradient = 0, query_gradient = 0, hidden_gradient = 0, normed_gradient = 0;
   std::size_t unasked = 0; ///< the first chunk's input gradient

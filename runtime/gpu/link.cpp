@@ -35,7 +35,7 @@ std::string Link::name(std::uint32_t position) const {
 }
 
 void* Link::output(std::uint32_t position) {
-  // As many buffers as slots: what was sent from this one has been copied when its slot is taken again, or soon is.
+  // As many buffers as slots: when a slot is free again, its last content has been copied, or will be soon.
   Outgoing& buffer = outgoing_[position % outgoing_.size()];
   from_.wait(buffer.copied);
   return buffer.memory.get();
@@ -53,7 +53,7 @@ void Link::send(std::uint32_t position, std::size_t bytes) {
   queue_.wait(buffer.produced);
   queue_.wait(incoming_[slot].freed); // an event that was never recorded is complete
   const Stamp stamp = began_.add();
-  // What is sent with a wrong size is not to write beyond its buffer; the receiver refuses it.
+  // A transfer of a wrong size must not exceed its buffer; the receiver refuses it.
   options_.move(incoming_[slot].memory.get(), buffer.memory.get(), std::min(bytes, options_.bytes), queue_);
   if (options_.paced)
     wait_past((options_.overlaps ? given_ : began_).address(stamp), channel_.transfers[position].time.count(),

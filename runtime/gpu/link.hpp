@@ -19,13 +19,14 @@ using Mover = std::function<void(void* to, const void* from, std::size_t bytes, 
 /// How a link moves its transfers.
 struct LinkOptions {
   Mover move;
-  bool paced = false;    ///< arrives no sooner than the scenario says
-  bool overlaps = false; ///< paced: the time runs from when it was sent, else from when the link took it up
+  bool paced = false;    ///< arrives at the earliest at the scenario's time
+  bool overlaps = false; ///< if paced: the time runs from the send, otherwise from when the link is free
   std::size_t bytes = 0; ///< of every transfer
 };
 
-/// A channel's buffers at both ends, its stream, and the events between that and the stages' streams. Calls come in an
-/// order in which one thread can issue the program: a slot is free, as far as what was issued goes, before it is taken.
+/// A channel's buffers at both ends, its stream, and the events between its stream and the stages'. Calls come in an
+/// order in which one thread can issue the program: a slot is free, as far as issued work is concerned, before it is
+/// used.
 class Link {
 public:
   Link(const Program& program, ChannelId id, const LinkOptions& options, Queue queue, const Queue& from,
@@ -34,12 +35,12 @@ public:
   void begin_step();
   [[nodiscard]] void* output(std::uint32_t position);
   void send(std::uint32_t position, std::size_t bytes);
-  /// Throws std::runtime_error where it was not sent, or with another size.
+  /// Throws std::runtime_error if it was not sent, or with another size.
   [[nodiscard]] const void* input(std::uint32_t position, std::size_t expected);
   void release(std::uint32_t position);
   [[nodiscard]] bool has_arrived(std::uint32_t position) const;
   [[nodiscard]] const Queue& queue() const { return queue_; }
-  /// By position; of those that were sent.
+  /// By position, for sent transfers.
   [[nodiscard]] std::vector<Transport::Arrival> arrivals() const;
   [[nodiscard]] std::size_t send_bytes() const { return outgoing_.size() * options_.bytes; }
   [[nodiscard]] std::size_t receive_bytes() const { return incoming_.size() * options_.bytes; }
@@ -53,7 +54,7 @@ private:
   struct Incoming { ///< a slot of the receiver
     Memory memory;
     Event arrived; ///< on the link's stream
-    Event freed;   ///< on the receiver's
+    Event freed;   ///< on the receiver's stream
   };
   struct Sent {
     std::size_t slot = 0;
@@ -70,10 +71,10 @@ private:
   const Queue& to_;
   std::vector<Outgoing> outgoing_;
   std::vector<Incoming> incoming_;
-  std::deque<std::size_t> free_;     ///< slots, in the order in which they get free
+  std::deque<std::size_t> free_;     ///< slots, in the order in which they become free
   std::vector<Sent> sent_;           ///< by position
-  std::vector<std::uint32_t> order_; ///< positions as they were sent
-  Stamps given_;                     ///< on the sender's stream, where time runs from there
+  std::vector<std::uint32_t> order_; ///< positions in sending order
+  Stamps given_;                     ///< on the sender's stream, if the time runs from the send
   Stamps began_, ended_;
 };
 

@@ -28,14 +28,14 @@ MatrixLayout make_layout(cudaDataType type, std::size_t rows, std::size_t column
   return layout;
 }
 
-/// What an address is a multiple of, as far as cublasLt asks (its default is 256). A batch's matrices count too.
+/// The alignment of an address and a batch's matrices, as far as cublasLt uses it (its default is 256).
 std::uint32_t alignment_of(const void* data, std::size_t batches, std::size_t batch_bytes) {
   const std::size_t bits = reinterpret_cast<std::uintptr_t>(data) | (batches > 1 ? batch_bytes : 0) | alignment;
-  return static_cast<std::uint32_t>(bits & (~bits + 1)); // the lowest bit that is set
+  return static_cast<std::uint32_t>(bits & (~bits + 1)); // the lowest set bit
 }
 
-/// Whether blocks sum parts of the inner dimension, which are then added up: in which order is the algorithm's matter.
-/// What an algorithm does not say it has at its default, which is not to split.
+/// Whether blocks sum parts of the inner dimension, which are then added in an unspecified order. An attribute that the
+/// algorithm does not have is at its default: no splitting.
 bool splits_sums(const cublasLtMatmulAlgo_t& algorithm) {
   std::int32_t splits = 1;
   std::uint32_t scheme = CUBLASLT_REDUCTION_SCHEME_NONE;
@@ -63,8 +63,8 @@ Matmul::Matmul(cublasLtHandle_t handle, std::size_t multiprocessors, void* works
     : handle_{handle}, multiprocessors_{multiprocessors}, workspace_{workspace} {}
 Matmul::~Matmul() = default;
 
-/// cublasLt takes matrices column by column. Read that way, each of ours is its transpose, and the product is turned
-/// around: result^T = right^T left^T. So our right one is its A, our left one its B.
+/// cublasLt uses column-major matrices. Read that way, each row-major matrix is its transpose: result^T = right^T
+/// left^T. So our right operand is its A, our left one its B.
 std::unique_ptr<Matmul::Plan> Matmul::make_plan(const Shape& shape) const {
   auto plan = std::make_unique<Plan>();
   cublasLtMatmulDesc_t descriptor = nullptr;
@@ -72,14 +72,14 @@ std::unique_ptr<Matmul::Plan> Matmul::make_plan(const Shape& shape) const {
   plan->descriptor.reset(descriptor);
   const cublasOperation_t turn_a = shape.right_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
   const cublasOperation_t turn_b = shape.left_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-  // The heuristic does not know of partitions.
+  // The heuristic does not take partitions into account.
   const auto target = static_cast<std::int32_t>(multiprocessors_);
   PPSIM_GPU_CHECK(cublasLtMatmulDescSetAttribute(descriptor, CUBLASLT_MATMUL_DESC_TRANSA, &turn_a, sizeof turn_a));
   PPSIM_GPU_CHECK(cublasLtMatmulDescSetAttribute(descriptor, CUBLASLT_MATMUL_DESC_TRANSB, &turn_b, sizeof turn_b));
   PPSIM_GPU_CHECK(
       cublasLtMatmulDescSetAttribute(descriptor, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, &target, sizeof target));
 
-  // As they lie, read column by column: a row of ours is a column there.
+  // A row of ours is a column in column-major order.
   const auto layout = [&](cudaDataType type, bool transposed, std::size_t rows, std::size_t columns, std::size_t row,
                           std::size_t batch) {
     return make_layout(type, transposed ? rows : columns, transposed ? columns : rows, row, shape.batches, batch);
@@ -102,9 +102,9 @@ std::unique_ptr<Matmul::Plan> Matmul::make_plan(const Shape& shape) const {
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, shape.added_alignment);
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, shape.result_alignment);
 
-  // NONE is 0: "Filters heuristic result to only include algo configs that use one of the required modes". It is not
-  // said that a mask without any mode filters at all, or leaves any: so what comes is looked at, and all are asked for
-  // next.
+  // NONE is 0: "Filters heuristic result to only include algo configs that use one of the required modes". The
+  // documentation does not specify whether a mask without any mode filters, or leaves any result. So results are
+  // checked, and otherwise all are requested next.
   cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
   for (const auto mask : {CUBLASLT_REDUCTION_SCHEME_NONE, CUBLASLT_REDUCTION_SCHEME_MASK}) {
     prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<std::uint32_t>(mask));

@@ -13,16 +13,16 @@
 
 namespace ppsim::runtime::gpu {
 
-/// A bf16 matrix as it lies in memory, row by row.
+/// A bf16 matrix in memory, row-major.
 struct Operand {
   const void* data = nullptr;
   std::size_t row = 0;   ///< numbers from one row to the next
-  std::size_t batch = 0; ///< and from one matrix of a batch to the next
+  std::size_t batch = 0; ///< and between the matrices of a batch
   bool transposed = false;
 };
 
-/// result [rows, columns] = factor * left [rows, inner] * right [inner, columns] + kept * added; `added` lies as the
-/// result does, and may be the result.
+/// result [rows, columns] = factor * left [rows, inner] * right [inner, columns] + kept * added; `added` has the layout
+/// of the result, and may be the result.
 struct Product {
   std::size_t rows = 0, columns = 0, inner = 0;
   std::size_t batches = 1;
@@ -37,17 +37,17 @@ struct Result {
   const void* added = nullptr; ///< null: the result
 };
 
-/// Products on one stream. For each shape the first algorithm that cublasLt's heuristic names and that does not split
-/// sums among blocks to reduce them, found once: equal products are summed in the same order.
+/// Products on one stream. For each shape, the first algorithm of cublasLt's heuristic that does not split sums among
+/// blocks, found once: equal products are summed in the same order.
 class Matmul {
 public:
-  /// `multiprocessors`: of the partition; `workspace` of workspace_bytes.
+  /// `multiprocessors`: number in the partition; `workspace` has workspace_bytes.
   Matmul(cublasLtHandle_t handle, std::size_t multiprocessors, void* workspace);
   Matmul(const Matmul&) = delete;
   Matmul& operator=(const Matmul&) = delete;
   ~Matmul();
 
-  /// Throws std::runtime_error with the shape where cublasLt has no algorithm for it.
+  /// Throws std::runtime_error with the shape if cublasLt has no algorithm for it.
   void operator()(const Product& product, const Operand& left, const Operand& right, const Result& result,
                   cudaStream_t stream);
 

@@ -11,11 +11,11 @@ namespace ppsim::runtime::gpu {
 
 namespace {
 
-/// The GPU of a process, made current. Throws std::runtime_error where there are too few.
+/// Makes the GPU of a process current. Throws std::runtime_error if there are too few.
 int take_device(const GpuRankOptions& options) {
   int devices = 0;
   PPSIM_GPU_CHECK(cudaGetDeviceCount(&devices));
-  // Of one device that the launcher has left visible (srun --gpus-per-task=1), every process sees its own as 0.
+  // If the launcher leaves only one device visible (srun --gpus-per-task=1), every process sees its own as 0.
   const std::size_t wanted = devices == 1 ? 0 : options.local_rank / options.ranks_per_gpu;
   if (wanted >= static_cast<std::size_t>(devices))
     throw std::runtime_error{"process " + std::to_string(options.local_rank) + " of this host needs GPU " +
@@ -43,13 +43,14 @@ public:
     transport_ = make_nccl_transport(program, options, static_cast<std::size_t>(device_.sizes().boundary.count()),
                                      device_.queue(), clock_);
   }
-  // Members go in the reverse order of their declaration: kernels that wait for a peer are ended with the transport,
-  // before the device waits for its stream.
+  // Members are destroyed in reverse order: the transport ends kernels that wait for a peer before the device waits for
+  // its stream.
 
   [[nodiscard]] Device& device() override { return device_; }
   [[nodiscard]] Transport& transport() override { return *transport_; }
   [[nodiscard]] std::string describe() const override {
-    return "GPU " + std::to_string(device_number_) + ", " + nccl_state().why; // the clock's error is told apart
+    return "GPU " + std::to_string(device_number_) + ", " +
+           nccl_state().why; // the clock's error is reported separately
   }
   [[nodiscard]] std::int64_t clock_error() const override { return clock_.error(); }
 

@@ -31,7 +31,7 @@ Communicator::Communicator(const ncclUniqueId& id, std::size_t ranks, std::size_
   config.blocking = 1;
   config.minCTAs = 1;
   config.maxCTAs = 4;
-  config.cgaClusterSize = 0; // clusters of 4, the default on Hopper, want 4 multiprocessors next to each other at once
+  config.cgaClusterSize = 0; // clusters of 4, the default on Hopper, need 4 adjacent free multiprocessors
   PPSIM_NCCL_CHECK(ncclCommInitRankConfig(&communicator_, static_cast<int>(ranks), id, static_cast<int>(rank), &config),
                    nullptr);
 }
@@ -56,7 +56,7 @@ bool abort_all(std::vector<std::unique_ptr<Communicator>>& communicators) noexce
   };
   try {
     int device = 0;
-    static_cast<void>(cudaGetDevice(&device)); // others report what has failed before
+    static_cast<void>(cudaGetDevice(&device)); // earlier failures are reported elsewhere
     const auto shared = std::make_shared<Shared>();
     for (auto& communicator : communicators)
       if (communicator && communicator->communicator_ != nullptr)

@@ -1,6 +1,6 @@
 #pragma once
-// What of NCCL follows from a program: which communicators it needs, in which order they are made, and when a stage
-// posts its receives. Knows nothing of NCCL.
+// What NCCL needs of a program: its communicators, the order of their creation, and when a stage posts its receives.
+// Independent of NCCL.
 
 #include "ppsim/runtime/program.hpp"
 
@@ -22,7 +22,7 @@ struct CommunicatorPlan {
   }
 };
 
-/// Pairs of stages that hold a chunk both, and so exchange its gradients; the lower one first.
+/// Pairs of stages that both hold a chunk and exchange its gradients; the lower one first.
 [[nodiscard]] inline std::vector<std::pair<StageId, StageId>> sharing_stages(const Program& program) {
   std::set<std::pair<StageId, StageId>> pairs;
   for (std::size_t one = 0; one < program.stages.size(); ++one)
@@ -33,7 +33,7 @@ struct CommunicatorPlan {
   return {pairs.begin(), pairs.end()};
 }
 
-/// First one per lane of the program, in its order (P2p::batched: one of all stages), then one per pair of
+/// First one per lane of the program, in order (P2p::batched: one of all stages), then one per pair of
 /// sharing_stages().
 [[nodiscard]] inline std::vector<CommunicatorPlan> plan_communicators(const Program& program) {
   std::vector<CommunicatorPlan> plans;
@@ -47,9 +47,9 @@ struct CommunicatorPlan {
   return plans;
 }
 
-/// Positions in `plans` in the order in which every process makes those that it is in: the same everywhere, or two
-/// would wait for each other. Those that begin at an even stage come first, so that neighbours do not all wait for the
-/// first pair.
+/// Positions in `plans`, in the order in which every process creates its communicators. The order must be the same
+/// everywhere, or two processes would wait for each other. Those that begin at an even stage come first, so that
+/// neighbours do not all wait for the first pair.
 [[nodiscard]] inline std::vector<std::size_t> creation_order(const std::vector<CommunicatorPlan>& plans) {
   std::vector<std::size_t> order(plans.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -59,7 +59,7 @@ struct CommunicatorPlan {
   return order;
 }
 
-/// One operation of a stage on a communicator that others share.
+/// One operation of a stage on a shared communicator.
 struct LaneOperation {
   TransferRef transfer;
   bool sends = false;
@@ -68,20 +68,20 @@ struct LaneOperation {
   static constexpr std::ptrdiff_t never = std::numeric_limits<std::ptrdiff_t>::max();
 };
 
-/// What `stage` launches on `lane`, in order. A receive that waits keeps multiprocessors busy, so it is posted about a
-/// task ahead: when the last task with a transfer of its own, of those up to two before its consumer, has ended.
+/// The operations of `stage` on `lane`, in order. A waiting receive occupies multiprocessors, so it is posted about one
+/// task ahead: after the last task with a transfer among the two before its consumer.
 ///
-/// A gate adds an arc (gate -> transfer) to the graph that verify() found free of cycles. It must not close one: what
-/// waits for the transfer is its consumer, and what follows it on the lane. So no gate lies behind what a later
-/// operation of this stage on the lane needs: the consumer of a receive, or the producer of a send. Then every path out
-/// of the transfer leads to what comes behind the gate on this stage anyway, and a path back to the gate would have
-/// closed a cycle without it.
+/// A gate adds an arc (gate -> transfer) to the graph that verify() found free of cycles, and must not close one. The
+/// transfer's consumer and the next operation on the lane wait for the transfer. So no gate may come after the consumer
+/// of a receive, or the producer of a send, of this or a later operation of this stage on the lane. Every path from the
+/// transfer then leads to operations after the gate on this stage, and a path back to the gate would have closed a
+/// cycle without it.
 [[nodiscard]] inline std::vector<LaneOperation> lane_operations(const Program& program, StageId stage,
                                                                 const Lane& lane) {
   const StageProgram& tasks = program.stages[index(stage)];
   const auto begin_of_stage = static_cast<std::ptrdiff_t>(index(program.schedule.first_task(stage)));
   const auto position_of = [&](TaskId task) { return static_cast<std::ptrdiff_t>(index(task)) - begin_of_stage; };
-  // Last task up to each position that calls the transport when it ends.
+  // The last task up to each position that calls the transport when it ends.
   std::vector<std::ptrdiff_t> last_seen(tasks.tasks.size());
   std::ptrdiff_t seen = LaneOperation::begin;
   for (std::size_t i = 0; i < tasks.tasks.size(); ++i) {

@@ -16,9 +16,9 @@ namespace ppsim::runtime::gpu {
 
 namespace {
 
-/// Everything is enqueued by the thread that calls. Operations of one communicator run one after another on the device,
-/// on a stream of its own: P2p::edge and P2p::pair launch them in the order of the program's lanes, P2p::batched the
-/// batches of the stage as one group each.
+/// The calling thread enqueues everything. Operations of one communicator run one after another on the device, on a
+/// separate stream: P2p::edge and P2p::pair launch them in the order of the program's lanes, P2p::batched each batch of
+/// the stage as one group.
 class NcclTransport final : public Transport {
 public:
   NcclTransport(const Program& program, const GpuRankOptions& options, std::size_t boundary, const Queue& compute,
@@ -29,7 +29,7 @@ public:
       if (!program.channels[index(id)].is_local()) outgoing_.emplace(id, make_end(program.channels[index(id)]));
     for (const ChannelId id : program.stages[index(stage_)].in)
       if (!program.channels[index(id)].is_local()) incoming_.emplace(id, make_end(program.channels[index(id)]));
-    // Given back after the abort below: cudaFree() waits for the device, and so for a peer that may never come.
+    // Freed after the abort below: cudaFree() waits for the device, and so for a peer that may never come.
     const Memory sent = allocate_memory(boundary_);
     const Memory received = allocate_memory(boundary_);
     try {
@@ -37,7 +37,7 @@ public:
       warm_up(sent.get(), received.get());
       std::erase(communications_, nullptr);
     } catch (const std::exception& error) {
-      // Kernels that wait for a peer would hold up everything that is given back next.
+      // Kernels that wait for a peer would block the following frees.
       abort_or_exit(communicators_, error.what());
       drain();
       throw;
@@ -49,7 +49,7 @@ public:
   ~NcclTransport() override {
     const bool busy =
         std::ranges::any_of(communications_, [](const auto& communication) { return is_busy(communication->queue); });
-    // A peer may be gone, whom ncclCommDestroy() would wait for.
+    // A peer may be lost, and ncclCommDestroy() would wait for it.
     if (busy || std::uncaught_exceptions() > 0 || (stopped_ && stopped_()))
       abort_or_exit(communicators_, "a step did not end");
     drain();
@@ -78,12 +78,12 @@ public:
     End& end = outgoing(transfer);
     const std::size_t slot = transfer.position % end.buffers.size();
     end.slot[transfer.position] = slot;
-    compute_.wait(end.buffers[slot].emptied); // by what was sent from it last
+    compute_.wait(end.buffers[slot].emptied); // until its last content has been sent
     return end.buffers[slot].memory.get();
   }
 
   void isend(TransferRef transfer, Bytes bytes) override {
-    // NCCL tells the receiver no size: both have to call with the same one.
+    // NCCL does not transmit sizes: both sides have to use the same one.
     if (static_cast<std::size_t>(bytes.count()) != boundary_)
       throw std::runtime_error{name(transfer) + " has " + std::to_string(bytes.count()) + " bytes, " +
                                std::to_string(boundary_) + " are expected"};
@@ -118,7 +118,7 @@ public:
   }
 
   void release(TransferRef transfer) override {
-    // Its slot's next receive waits for the stream's work up to a later moment than this: see before().
+    // The slot's next receive waits for a later point of the stream: see before().
     End& end = incoming(transfer);
     end.free.push_back(end.slot[transfer.position]);
     passed(program_.transfer(transfer).consumer);
@@ -189,14 +189,14 @@ public:
 private:
   struct Buffer {
     Memory memory;
-    Event filled;  ///< outgoing: by the task that makes it; incoming: by NCCL
+    Event filled;  ///< outgoing: by its producer; incoming: by NCCL
     Event emptied; ///< outgoing: sent; incoming: see Post
   };
   struct End { ///< of a channel that begins or ends here
     std::vector<Buffer> buffers;
-    std::deque<std::size_t> free;       ///< incoming: slots, in the order in which they get free
+    std::deque<std::size_t> free;       ///< incoming: slots, in the order in which they become free
     std::vector<std::size_t> slot;      ///< by position: its buffer
-    std::vector<bool> posted, launched; ///< by position: asked for by irecv() or isend(); enqueued
+    std::vector<bool> posted, launched; ///< by position: requested by irecv() or isend(); enqueued
   };
   struct Communication { ///< one communicator with its stream
     const Communicator* communicator = nullptr;
@@ -205,7 +205,7 @@ private:
     std::unique_ptr<Stamps> ended;         ///< one per receive
     std::vector<TransferRef> received;     ///< in the order of `ended`
     std::vector<LaneOperation> operations; ///< P2p::edge and pair
-    std::size_t next = 0;                  ///< of them, to be launched
+    std::size_t next = 0;                  ///< the next one to launch
     Event begun, done;                     ///< of exchanges and batches
   };
 
@@ -220,7 +220,7 @@ private:
     auto made = std::make_unique<Communication>();
     made->communicator = communicators_[plan].get();
     made->plan = &plans_[plan];
-    made->queue = make_queue(-1); // before the tasks: whoever waits for a transfer has nothing else to do
+    made->queue = make_queue(-1); // higher priority than the tasks: whoever waits for a transfer has nothing else to do
     made->ended = std::make_unique<Stamps>(clock, made->queue);
     made->begun = made->queue.make_event(false);
     made->done = made->queue.make_event(false);
@@ -256,14 +256,14 @@ private:
         exchanges_[plans_[plan].members[1 - plans_[plan].rank_of(stage_)]] = communications_[plan].get();
   }
 
-  /// The first use of a connection takes both ends, so all stages go through the communicators in the same order.
+  /// The first use of a connection involves both ends, so all stages use the communicators in the same order.
   void warm_up(const void* sent, void* received) {
     for (const std::size_t plan : creation_order(plans_)) {
       if (!communications_[plan]) continue;
       const Communication& it = *communications_[plan];
       ncclComm_t const communicator = it.communicator->get();
       const auto is_used = [&](std::size_t from, std::size_t to) {
-        if (plan >= plans_.size() - sharing_stages(program_).size()) return true; // exchanges go both ways
+        if (plan >= plans_.size() - sharing_stages(program_).size()) return true; // exchanges use both directions
         return std::ranges::any_of(program_.channels, [&](const Channel& channel) {
           return channel.from == it.plan->members[from] && channel.to == it.plan->members[to];
         });
@@ -273,7 +273,7 @@ private:
         for (std::size_t other = 0; other < it.plan->members.size(); ++other) {
           if (other == mine) continue;
           const auto peer = static_cast<int>(other);
-          // P2p::edge has another communicator for the other direction, which the queue's own operations tell apart.
+          // With P2p::edge the other direction has another communicator.
           const bool one_way = program_.p2p == P2p::edge && plan < program_.lanes.size();
           if (is_used(mine, other) && (!one_way || mine == 0))
             PPSIM_NCCL_CHECK(ncclSend(sent, boundary_, ncclInt8, peer, communicator, it.queue.get()), communicator);
@@ -295,7 +295,7 @@ private:
   [[nodiscard]] End& outgoing(TransferRef transfer) { return outgoing_.at(transfer.channel); }
   [[nodiscard]] End& incoming(TransferRef transfer) { return incoming_.at(transfer.channel); }
 
-  // What a transfer waits for, the calls into NCCL, and what waits for it.
+  // Synchronisation before and after the calls into NCCL.
   void before(const Communication& communication, TransferRef transfer, bool sends) {
     End& end = sends ? outgoing(transfer) : incoming(transfer);
     Buffer& buffer = end.buffers[end.slot[transfer.position]];
@@ -303,8 +303,8 @@ private:
       communication.queue.wait(buffer.filled);
       return;
     }
-    // Not before the tasks issued so far have ended: the last user of the slot is among them, and a receive that waits
-    // for long keeps multiprocessors from them.
+    // Not before the tasks issued so far have ended: the last user of the slot is among them, and a long waiting
+    // receive keeps multiprocessors from them.
     compute_.record(buffer.emptied);
     communication.queue.wait(buffer.emptied);
   }
@@ -354,9 +354,8 @@ private:
     }
   }
 
-  /// P2p::batched: the next batch, if everything in it was asked for. `with_sends`: only if it sends something, which
-  /// it does right after the task that made it; a batch that only receives goes out when the next task asks for its
-  /// input.
+  /// P2p::batched: launches the next batch if all its operations are requested. `with_sends`: only if it has sends,
+  /// which leave right after their producer; a batch of receives is launched when the next task needs its input.
   void launch_batch(bool with_sends) {
     const std::vector<Batch>& batches = program_.stages[index(stage_)].batches;
     if (next_batch_ == batches.size()) return;
@@ -386,8 +385,8 @@ private:
            std::to_string(index(program_.channel(transfer).to));
   }
 
-  /// What still goes on when all tasks have ended: an exchange, or a transfer that nobody takes. A task that sent
-  /// waited for its buffer, so those before the last of each buffer have ended.
+  /// Work that continues after all tasks have ended: an exchange, or a transfer without a receiver. A sending task
+  /// waits for its buffer, so only the last transfer of each buffer can be active.
   [[nodiscard]] std::string unfinished() const {
     for (const auto& [peer, exchange] : exchanges_)
       if (!is_done(exchange->queue)) return "the exchange of gradients with stage " + std::to_string(index(peer));
@@ -410,9 +409,9 @@ private:
   std::vector<std::unique_ptr<Communicator>> communicators_;
   std::map<ChannelId, End> outgoing_, incoming_;
   std::vector<std::unique_ptr<Communication>>
-      communications_;                           ///< by plan; null, until all are made: the stage is not in it
+      communications_;                           ///< by plan; null if the stage is not a member (or not yet created)
   std::map<StageId, Communication*> exchanges_;  ///< by peer
-  std::ptrdiff_t passed_ = LaneOperation::begin; ///< last task with a transfer that has ended, as far as was issued
+  std::ptrdiff_t passed_ = LaneOperation::begin; ///< last task with a transfer that has ended, as far as issued
   std::size_t next_batch_ = 0;
 };
 

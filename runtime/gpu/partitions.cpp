@@ -25,19 +25,20 @@ struct Split {
   CUdevResource rest{};
 };
 
-/// $PPSIM_GREEN_CONTEXTS=0: stages share the GPU as streams do, where a driver or a tool has no green contexts.
+/// $PPSIM_GREEN_CONTEXTS=0: stages share the GPU through plain streams, if a driver or a tool does not support green
+/// contexts.
 bool wants_green_contexts() {
   const char* const set = std::getenv("PPSIM_GREEN_CONTEXTS"); // NOLINT(concurrency-mt-unsafe): nothing sets it
   return set == nullptr || std::string_view{set} != "0";
 }
 
-/// `groups` groups as large as they can be; the rest need not have any multiprocessor.
+/// `groups` groups of maximal equal size; the rest may be empty.
 Split split(std::size_t groups) {
   CUdevResource all{};
   PPSIM_GPU_CHECK(driver().device_get_dev_resource(current_device(), &all, CU_DEV_RESOURCE_TYPE_SM));
   // The driver rounds a minimum up to its granularity ("often rounding up and aligning the minCount"), and "may lead to
-  // fewer groups created than purely dividing": so it is asked for less and less until it gives so many. Its
-  // granularity it does not say before CUDA 13.
+  // fewer groups created than purely dividing". It does not report its granularity before CUDA 13, so smaller minimums
+  // are tried until there are enough groups.
   CUresult status = CUDA_SUCCESS;
   for (auto wanted = static_cast<unsigned>(all.sm.smCount / groups); wanted > 0; --wanted) {
     Split found;
@@ -66,7 +67,7 @@ GreenContext::~GreenContext() {
 Partitions::Partitions(std::size_t stages) {
   if (!wants_green_contexts()) {
     stages_.resize(stages);
-    size_ = gpu::multiprocessors() / stages; // what products are to be planned for
+    size_ = gpu::multiprocessors() / stages; // the size that products are planned for
     return;
   }
   try {
@@ -87,13 +88,13 @@ void Partitions::split_among(std::size_t stages) {
       rest_ = std::make_unique<GreenContext>(found.rest);
       rest_size_ = found.rest.sm.smCount;
     } catch (const std::runtime_error&) {
-      // Fewer than the smallest part may not make a context: transfers then share the stages' (transfer_queue()).
+      // A rest below the smallest part cannot be a context: transfers then share the stages' parts (transfer_queue()).
     }
   }
 }
 
 Queue Partitions::transfer_queue(std::size_t stage) const {
-  // Where kernels share a partition, those of streams with a lower number go first.
+  // If kernels share a partition, streams with a lower number have priority.
   return rest_ ? make(rest_.get(), 0) : make(stages_[stage].get(), -1);
 }
 
@@ -110,7 +111,7 @@ Queue Partitions::make(const GreenContext* context, int priority) const {
 bool Partitions::try_primary_events() const {
   const Queue one = queue(0);
   const Queue other = queue(stages_.size() - 1);
-  const Queue base = transfer_queue(0); // where the clock takes its base
+  const Queue base = transfer_queue(0); // the clock's base is taken on it
   const Event first = one.make_event(true);
   const Event second = other.make_event(true);
   const Event zero = base.make_event(true);

@@ -13,10 +13,10 @@ namespace ppsim::runtime::gpu {
 
 namespace {
 
-/// Where the stages of one thread meet: what takes several of them is enqueued when the last has called.
-class Meeting {
+/// Barriers and exchanges of the stages of one thread: enqueued when the last stage has called.
+class StageBarrier {
 public:
-  explicit Meeting(std::vector<const Queue*> lanes) : lanes_{std::move(lanes)} {
+  explicit StageBarrier(std::vector<const Queue*> lanes) : lanes_{std::move(lanes)} {
     for (const Queue* queue : lanes_) met_.push_back(queue->make_event(false));
   }
 
@@ -29,7 +29,7 @@ public:
         if (other != waiting) lanes_[waiting]->wait(met_[other]);
   }
 
-  /// Between the same two stages exchanges pair up in the order of their calls.
+  /// Exchanges between the same two stages pair up in call order.
   void exchange(std::size_t stage, std::size_t peer, const void* mine, void* theirs, std::size_t bytes) {
     Call call{stage, mine, theirs, bytes, lanes_[stage]->make_event(false), lanes_[stage]->make_event(false)};
     lanes_[stage]->record(call.ready);
@@ -47,7 +47,7 @@ public:
                                std::to_string(other.bytes) + " and " + std::to_string(call.bytes) + " bytes"};
     fetch(call, other);
     fetch(other, call);
-    // What comes next on either stream may change what the other copies.
+    // Later work on either stream may change what the other copies.
     lanes_[call.stage]->wait(other.done);
     lanes_[other.stage]->wait(call.done);
   }
@@ -79,7 +79,7 @@ private:
 class LinkTransport final : public Transport {
 public:
   LinkTransport(const Program& program, StageId stage, const std::vector<std::unique_ptr<Link>>& links,
-                Meeting& meeting, std::function<bool()> stopped)
+                StageBarrier& meeting, std::function<bool()> stopped)
       : stage_{stage}, links_{links}, meeting_{meeting}, stopped_{std::move(stopped)} {
     for (const ChannelId id : program.stages[index(stage)].in)
       if (Link* const link = links[index(id)].get()) incoming_.push_back(link);
@@ -94,7 +94,7 @@ public:
   void isend(TransferRef transfer, Bytes bytes) override {
     link(transfer).send(transfer.position, static_cast<std::size_t>(bytes.count()));
   }
-  /// Slots are taken when something is sent.
+  /// Slots are assigned at the send.
   void irecv(TransferRef /*transfer*/) override {}
   [[nodiscard]] const void* input(TransferRef transfer, Bytes expected) override {
     return link(transfer).input(transfer.position, static_cast<std::size_t>(expected.count()));
@@ -132,7 +132,7 @@ private:
   StageId stage_;
   const std::vector<std::unique_ptr<Link>>& links_; ///< by channel; null: a local one
   std::vector<Link*> incoming_, outgoing_;
-  Meeting& meeting_;
+  StageBarrier& meeting_;
   std::function<bool()> stopped_;
 };
 
@@ -160,7 +160,7 @@ public:
       devices_.back()->warm_up(program.stages[stage]);
       lanes.push_back(&devices_.back()->queue());
     }
-    meeting_ = std::make_unique<Meeting>(lanes);
+    meeting_ = std::make_unique<StageBarrier>(lanes);
     for (std::size_t id = 0; id < program.channels.size(); ++id)
       links_.push_back(make_link(program, make_id<ChannelId>(id)));
     for (std::size_t stage = 0; stage < program.stages.size(); ++stage)
@@ -192,7 +192,7 @@ private:
 
   std::unique_ptr<Link> make_link(const Program& program, ChannelId id) {
     const Channel& channel = program.channels[index(id)];
-    if (channel.is_local()) return nullptr; // stays with its stage
+    if (channel.is_local()) return nullptr; // stays on its stage
     LinkOptions link{.move = &move_by_copy,
                      .paced = options_.transport == "paced",
                      .overlaps = program.transfer_model != TransferModel::link,
@@ -208,7 +208,7 @@ private:
   Clock clock_;
   MatmulHandle handle_;
   std::vector<std::unique_ptr<CudaDevice>> devices_;
-  std::unique_ptr<Meeting> meeting_;
+  std::unique_ptr<StageBarrier> meeting_;
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<std::unique_ptr<LinkTransport>> transports_;
 };
@@ -217,7 +217,7 @@ private:
 
 std::unique_ptr<GpuPipeline> make_pipeline(const Program& program, const GpuOptions& options) {
   PPSIM_GPU_CHECK(cudaSetDevice(0));
-  PPSIM_GPU_CHECK(cudaFree(nullptr)); // the primary context is there from here on
+  PPSIM_GPU_CHECK(cudaFree(nullptr)); // creates the primary context
   return std::make_unique<Pipeline>(program, options);
 }
 

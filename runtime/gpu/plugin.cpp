@@ -1,4 +1,4 @@
-// What the program finds in this plugin.
+// The functions that the plugin exports.
 
 #include "ppsim/runtime/gpu.hpp"
 
@@ -25,7 +25,7 @@ std::string gib(std::size_t bytes) {
   return std::to_string((bytes + (std::size_t{1} << 29U)) >> 30U) + " GiB";
 }
 
-/// Says what it is without making a context, which would take memory on the GPU of each process that asks.
+/// Describes the device without creating a context, which would take GPU memory in each process.
 GpuState describe_device(int devices) {
   cudaDeviceProp properties{};
   int driver_version = 0;
@@ -57,7 +57,7 @@ GpuState state() {
   if (status == cudaSuccess && devices > 0) return describe_device(devices);
   GpuState state;
   if (status == cudaErrorInsufficientDriver) {
-    // Also what the runtime says where libcuda.so.1 is missing; then the driver's version is 0.
+    // The runtime returns this also if libcuda.so.1 is missing; the driver's version is then 0.
     int driver_version = 0;
     static_cast<void>(cudaDriverGetVersion(&driver_version));
     state.why = driver_version == 0 ? "no NVIDIA driver is installed"
@@ -81,10 +81,10 @@ std::size_t communicators(const Program& program) {
   return plan_communicators(program).size();
 }
 
-/// More streams than this share a queue of the device, where one holds up the other ("HW connections ... could cause a
-/// dependency", cuda.h): after a receive that waits for a peer even the send that the peer waits for. So fewer are not
-/// accepted, though some set 1, as Megatron-LM asks for. It is read when CUDA starts, so it is set when the plugin is
-/// loaded.
+/// With more streams than this, streams share a hardware queue, and one blocks the other ("HW connections ... could
+/// cause a dependency", cuda.h): a receive that waits for a peer would block the send that the peer waits for. So fewer
+/// are not accepted, although some users set 1 for Megatron-LM. CUDA reads it when it starts, so it is set when the
+/// plugin is loaded.
 [[gnu::constructor]] void allow_connections() {
   // NOLINTBEGIN(concurrency-mt-unsafe): plugins are loaded by one thread
   constexpr const char* name = "CUDA_DEVICE_MAX_CONNECTIONS";

@@ -48,7 +48,7 @@ namespace {
 bool is_success(cudaError_t status) {
   if (status == cudaSuccess) return true;
   if (status != cudaErrorNotReady) PPSIM_GPU_CHECK(status);
-  static_cast<void>(cudaGetLastError()); // "not ready" is remembered as well
+  static_cast<void>(cudaGetLastError()); // "not ready" is also remembered
   return false;
 }
 
@@ -64,7 +64,7 @@ bool is_done(const Event& event) {
 
 bool is_busy(const Queue& queue) noexcept {
   const bool busy = cudaStreamQuery(queue.get()) != cudaSuccess;
-  static_cast<void>(cudaGetLastError()); // the next launch would find it
+  static_cast<void>(cudaGetLastError()); // otherwise the next launch would return it
   return busy;
 }
 

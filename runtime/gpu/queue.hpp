@@ -1,5 +1,5 @@
 #pragma once
-// Queue: a stream with the context that its events belong to; and owners of all that CUDA hands out.
+// Queue: a stream with the context of its events; and owners of CUDA handles.
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -12,7 +12,7 @@
 
 namespace ppsim::runtime::gpu {
 
-/// Calls the C function that gives a handle back; what it returns cannot be acted upon any more.
+/// Calls the C function that destroys a handle; its result is ignored.
 template <auto destroy>
 struct Destroy {
   template <class Handle>
@@ -30,25 +30,25 @@ using MatmulDescriptor = std::unique_ptr<cublasLtMatmulDescOpaque_t, Destroy<&cu
 using MatrixLayout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, Destroy<&cublasLtMatrixLayoutDestroy>>;
 using MatmulPreference = std::unique_ptr<cublasLtMatmulPreferenceOpaque_t, Destroy<&cublasLtMatmulPreferenceDestroy>>;
 
-/// Device memory outside of any stream's order, for what exists as long as a run; null for zero bytes.
+/// Device memory outside of stream order, for the duration of a run; null for zero bytes.
 [[nodiscard]] Memory allocate_memory(std::size_t bytes);
 
-/// A stream of the primary context or of a green context, and where events for it are made. "event and stream must be
-/// on the same CUDA context" (cudaEventRecord); whether an event of the primary context will do for a green stream is
-/// not said, and is tried once (Partitions).
+/// A stream of the primary context or of a green context, with the context for its events. "event and stream must be on
+/// the same CUDA context" (cudaEventRecord); whether an event of the primary context works on a green stream is not
+/// documented and is tested once (Partitions).
 class Queue {
 public:
   Queue() = default;
-  /// `context`: where events have to be made; null: in the current one.
+  /// `context`: the context for events; null: the current one.
   Queue(Stream stream, CUcontext context) : stream_{std::move(stream)}, context_{context} {}
 
   [[nodiscard]] cudaStream_t get() const { return stream_.get(); }
   /// An event for this stream: with time stamps, or only for waiting.
   [[nodiscard]] Event make_event(bool timed) const;
-  void wait(const Event& event) const; ///< what comes next waits for what `event` has recorded last
+  void wait(const Event& event) const; ///< later work waits for the last recording of `event`
   void record(const Event& event) const;
   void synchronize() const;
-  /// Waits for what uses memory that is given back next; whether it went well has been told, or is of no interest.
+  /// Waits before memory in use is freed; errors have been reported or do not matter.
   void drain() const noexcept { static_cast<void>(cudaStreamSynchronize(get())); }
 
 private:
@@ -56,15 +56,15 @@ private:
   CUcontext context_ = nullptr;
 };
 
-/// Whether everything on it has ended. Throws std::runtime_error where it has failed.
+/// Whether all its work has ended. Throws std::runtime_error if it has failed.
 [[nodiscard]] bool is_done(const Queue& queue);
-/// Whether what the event has recorded last has ended. Throws as is_done().
+/// Whether the last recording of the event has ended. Throws as is_done().
 [[nodiscard]] bool is_done(const Event& event);
 
-/// Whether something is still under way on it, or has failed. For destructors.
+/// Whether it has unfinished or failed work. For destructors.
 [[nodiscard]] bool is_busy(const Queue& queue) noexcept;
 
-/// Waits for everything on it, unless `stopped` says to give up: then throws std::runtime_error naming `what`.
+/// Waits for all its work. If `stopped` returns true, throws std::runtime_error with `what`.
 void wait_for(const Queue& queue, const std::function<bool()>& stopped, const char* what);
 
 /// A non-blocking stream of the current context.

@@ -1,4 +1,4 @@
-// In the place of NCCL's parts where the plugin was built without it.
+// Replaces nccl.cpp if the plugin is built without NCCL.
 
 #include <stdexcept>
 

@@ -71,7 +71,7 @@ std::unique_ptr<MatrixLibrary> load(const char* file) {
 }
 
 std::unique_ptr<MatrixLibrary> load_first() {
-  // A library that starts threads does so while it is loaded; every stage has one thread of its own.
+  // The library may start threads while it is loaded; every stage needs only its own thread.
   setenv("OPENBLAS_NUM_THREADS", "1", 0); // NOLINT(concurrency-mt-unsafe): before any stage has a thread
   for (const char* file : {"libopenblas.so.0", "libopenblas.so", "libblas.so.3"}) {
     if (auto library = load(file)) return library;

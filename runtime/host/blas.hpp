@@ -1,6 +1,6 @@
 #pragma once
-// Single-precision matrix products: by OpenBLAS where it is installed, else by loops of our own. OpenBLAS is loaded
-// when it is first needed: linked, it would start its threads whenever ppsim starts.
+// Single-precision matrix products: by OpenBLAS if it is installed, otherwise by built-in loops. OpenBLAS is loaded on
+// first use: if it were linked, it would start its threads whenever ppsim starts.
 
 #include "ppsim/runtime/interface.hpp"
 
@@ -26,19 +26,18 @@ struct Product {
   float factor = 1.0F;
 };
 
-/// What computes products. Several threads can use it at once; equal operands give equal bits.
+/// Computes products. Thread-safe; equal operands give equal bits.
 class MatrixLibrary : public Interface {
 public:
   [[nodiscard]] virtual const std::string& description() const = 0; ///< "OpenBLAS 0.3.21"
   virtual void multiply(const Product& product) const = 0;
 };
 
-/// OpenBLAS or another BLAS with a C interface, with one thread. Null where none is installed. Loads it at the first
-/// call.
+/// OpenBLAS or another BLAS with a C interface, with one thread. Null if none is installed. Loads it at the first call.
 [[nodiscard]] const MatrixLibrary* installed_matrices();
-/// Our own blocked loops.
+/// The built-in blocked loops.
 [[nodiscard]] const MatrixLibrary& built_in_matrices();
-/// The installed ones, else the built-in ones.
+/// The installed library, otherwise the built-in loops.
 [[nodiscard]] const MatrixLibrary& best_matrices();
 
 } // namespace ppsim::runtime

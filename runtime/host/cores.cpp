@@ -24,7 +24,7 @@ namespace ppsim::runtime {
 
 namespace {
 
-/// Read once, before any thread is pinned (which narrows what a thread may use).
+/// Read once, before any thread is pinned (which narrows the set).
 const std::vector<std::size_t>& cores() {
   static const std::vector<std::size_t> found = [] {
     std::vector<std::size_t> usable;
@@ -33,7 +33,7 @@ const std::vector<std::size_t>& cores() {
     if (sched_getaffinity(0, sizeof set, &set) == 0)
       for (std::size_t core = 0; core < CPU_SETSIZE; ++core)
         if (CPU_ISSET(core, &set)) usable.push_back(core);
-    // More cores than the set can hold, or no answer.
+    // More cores than the set can hold, or an error.
     if (usable.empty()) {
       usable.resize(std::max(1U, std::thread::hardware_concurrency()));
       std::iota(usable.begin(), usable.end(), std::size_t{0});
@@ -63,7 +63,7 @@ void pin_to_core(std::size_t stage) {
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(core, &set);
-  // Where it fails, the thread runs where it likes: less precise, not wrong.
+  // On failure, the thread is not pinned: less precise, but correct.
   sched_setaffinity(0, sizeof set, &set);
 }
 

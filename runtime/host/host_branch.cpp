@@ -9,8 +9,8 @@ namespace ppsim::runtime {
 
 namespace {
 
-/// A weight matrix over all tokens, and what its backward makes of it: row-major, of `inputs` rows and `outputs`
-/// columns. Activations have a row per token, without gaps.
+/// A weight matrix over all tokens, with its backward: row-major, `inputs` rows and `outputs` columns. Activations have
+/// a row per token, without gaps.
 struct Linear {
   const MatrixLibrary& library;
   std::size_t tokens = 0, inputs = 0, outputs = 0;
@@ -90,7 +90,7 @@ public:
 private:
   struct Kept {
     float *dy, *normed;
-    float* hidden; // its gradient after I
+    float* hidden; // after I, its gradient
     float* activated;
     float* inverse_deviation;
   };
@@ -106,8 +106,8 @@ private:
   const HostLoops& loops_ = host_loops();
 };
 
-// Products over all tokens and heads have weights and so a share in W; those of a head (Q K^T, P V) have none, and all
-// their gradients are I's work.
+// Products over all tokens and heads have weights and therefore a part in W; those of a head (Q K^T, P V) have none,
+// and all their gradients belong to I.
 class Attention final : public Branch {
 public:
   Attention(const Workload& workload, const MatrixLibrary& library)
@@ -151,11 +151,11 @@ public:
 private:
   struct Kept {
     float *dy, *normed;
-    float* qkv; // their gradients after I
+    float* qkv; // after I, their gradients
     float* mixed;
     float *inverse_deviation, *probabilities;
   };
-  // One head's columns of Q, K, V and of what it mixes, with the strides of the whole; and its probabilities.
+  // One head's columns of Q, K, V and of its output, with the strides of the whole matrices; and its probabilities.
   struct Head {
     float *q, *k, *v, *mixed, *probabilities;
   };
@@ -164,7 +164,7 @@ private:
     const std::size_t activation = tokens_ * width_;
     float* dy = stash.for_weight;
     float* qkv = dy + 2 * activation;
-    // W is called without for_input: no arithmetic with a null pointer.
+    // W is called without for_input, so avoid arithmetic with a null pointer.
     float* probabilities = stash.for_input == nullptr ? nullptr : stash.for_input + tokens_;
     return {dy, dy + activation, qkv, qkv + 3 * activation, stash.for_input, probabilities};
   }
@@ -174,7 +174,7 @@ private:
   }
   [[nodiscard]] std::size_t row() const { return 3 * width_; }
 
-  // out [tokens, tokens] = factor a b, of a [tokens, depth] and b [depth, tokens].
+  // out [tokens, tokens] = factor a b, for a [tokens, depth] and b [depth, tokens].
   void score(const Operand& a, const Operand& b, float* out, float factor = 1.0F) const {
     library_.multiply({.rows = tokens_,
                        .columns = tokens_,
@@ -185,7 +185,7 @@ private:
                        .stride = tokens_,
                        .factor = factor});
   }
-  // out [tokens, depth] = factor weights values, of weights [tokens, tokens].
+  // out [tokens, depth] = factor weights values, for weights [tokens, tokens].
   void mix(const Operand& weights, const Operand& values, float* out, std::size_t stride, float factor = 1.0F) const {
     library_.multiply({.rows = tokens_,
                        .columns = depth_,
@@ -203,7 +203,7 @@ private:
     mix({head.probabilities, tokens_}, {head.v, row()}, head.mixed, width_);
   }
 
-  // Each gradient goes over what it is the gradient of, as soon as nothing needs that any more.
+  // Each gradient overwrites its value as soon as that is no longer needed.
   void attend_back(const Head& head, const float* mixed_gradient, float* scratch) const {
     float* scores = scratch;
     float* q_gradient = scratch + tokens_ * tokens_;

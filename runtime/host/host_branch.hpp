@@ -28,7 +28,7 @@
 
 namespace ppsim::runtime {
 
-/// What a branch takes, in numbers of fp32.
+/// Sizes of a branch, in fp32 numbers.
 struct BranchSizes {
   std::size_t parameters = 0, for_input = 0, for_weight = 0, scratch = 0;
 };
@@ -39,28 +39,28 @@ struct BranchMatrix {
   std::size_t rows = 0, columns = 0;
 };
 
-/// Where one branch's part of a stash begins.
+/// Pointers to one branch's part of a stash.
 struct BranchStash {
   float* for_input = nullptr;
-  float* for_weight = nullptr; ///< and the gradient of y
+  float* for_weight = nullptr; ///< first the gradient of y
 };
 
-/// One kind of branch. It has no memory of its own.
+/// One kind of branch. It owns no memory.
 class Branch : public Interface {
 public:
   [[nodiscard]] virtual BranchSizes sizes() const = 0;
   [[nodiscard]] virtual std::vector<BranchMatrix> matrices() const = 0; ///< in the order of the parameters
-  /// `y` holds x and becomes x + branch(x).
+  /// Replaces x in `y` by x + branch(x).
   virtual void forward(const float* parameters, float* y, const BranchStash& stash) const = 0;
-  /// Writes the gradient of x.
+  /// Writes the gradient of x to `dx`.
   virtual void input_grad(const float* parameters, float* dx, const BranchStash& stash, float* scratch) const = 0;
-  /// Adds to the gradients. Reads nothing of for_input, which may be gone.
+  /// Adds to the gradients. Does not read for_input, which may be freed.
   virtual void weight_grad(const BranchStash& stash, float* gradients) const = 0;
 };
 
 [[nodiscard]] std::unique_ptr<Branch> make_mlp(const Workload& workload, const MatrixLibrary& library);
 [[nodiscard]] std::unique_ptr<Branch> make_attention(const Workload& workload, const MatrixLibrary& library);
-/// The device with that library, for tests of each.
+/// The device with that matrix library, for tests.
 [[nodiscard]] std::unique_ptr<Device> make_host_device(const Workload& workload, const MatrixLibrary& library);
 
 } // namespace ppsim::runtime

@@ -36,10 +36,10 @@ void check_range(Problems& problems, std::string_view name, std::size_t value, s
     problems.add(fmt::format("workload: {}", name), fmt::format("{}", value), fmt::format("1 to {}", largest));
 }
 
-// Roughly what a chunk and a microbatch may take together: 16 TiB, so that no sum over a schedule overflows 64 bits.
+// About the most memory of a chunk and a microbatch: 16 TiB, so that no sum over a schedule overflows 64 bits.
 constexpr double most_chunk_bytes = 0x1p44;
 
-// Bounds that keep every size in 64 bits and every dimension of a matrix in the 32 that BLAS takes.
+// Bounds that keep every size in 64 bits and every matrix dimension in BLAS's 32 bits.
 void check(const Workload& workload) {
   Problems problems;
   check_range(problems, "tokens", workload.tokens, most_rows);
@@ -67,8 +67,8 @@ void check(const Workload& workload) {
   problems.throw_if_any();
 }
 
-// Blocks that begin on a cache line. What is given back waits, by size, for the next that wants as much: a step's
-// blocks are those of the step before, and no timed step asks the system for memory.
+// Cache-line aligned blocks. Freed blocks are kept by size for reuse: a step uses the blocks of the step before, so no
+// timed step asks the system for memory.
 class BlockCache {
 public:
   void* take(Bytes bytes) {
@@ -85,7 +85,7 @@ public:
     AlignedBuffer owned{static_cast<std::byte*>(block)};
     try {
       free_[bytes.count()].push_back(std::move(owned));
-    } catch (const std::bad_alloc&) { // then it goes back to the system
+    } catch (const std::bad_alloc&) { // then it is returned to the system
     }
   }
 
@@ -93,14 +93,14 @@ private:
   std::unordered_map<std::int64_t, std::vector<AlignedBuffer>> free_;
 };
 
-// One branch of a chunk, and where its part of parameters and stash begins, in numbers.
+// One branch of a chunk, with offsets of its parts of parameters and stash, in numbers.
 struct Place {
   const Branch* branch = nullptr;
   std::size_t layer = 0;
   std::size_t parameters = 0, for_input = 0, for_weight = 0;
 };
 
-// What a chunk consists of. All chunks are alike.
+// The structure of a chunk. All chunks are equal.
 struct ChunkLayout {
   std::vector<std::unique_ptr<Branch>> kinds;
   std::vector<Place> places;
@@ -131,12 +131,12 @@ struct ChunkLayout {
              .stash_for_input = bytes_of(next.for_input),
              .stash_for_weight = bytes_of(next.for_weight),
              .boundary = bytes_of(activation),
-             .scratch = bytes_of(activation + scratch)}; // the first part: a gradient that nobody asked for
+             .scratch = bytes_of(activation + scratch)}; // the first part: an unused gradient
   }
 };
 
 BranchStash stash_of(const Place& place, const Stash& stash) {
-  // Whoever calls W may have given up for_input.
+  // for_input may be freed before W.
   float* for_input = stash.for_input == nullptr ? nullptr : numbers(stash.for_input) + place.for_input;
   return {for_input, numbers(stash.for_weight) + place.for_weight};
 }
@@ -246,7 +246,7 @@ void HostDevice::loss(MicrobatchId microbatch, const void* y, const Stash& stash
 
 void HostDevice::input_grad(const void* parameters, const void* dy, void* dx, const Stash& stash) {
   if (dy != nullptr) copy(stash_of(layout_.places.back(), stash).for_weight, dy, layout_.sizes.boundary);
-  // The first chunk's gradient is computed too, as the embedding below it would need it: chunks then cost alike.
+  // The first chunk's gradient is also computed, as an embedding before it would need it: chunks then cost the same.
   float* last = dx != nullptr ? numbers(dx) : numbers(scratch_.get());
   float* workspace = numbers(scratch_.get()) + workload_.tokens * workload_.width;
   for (std::size_t i = layout_.places.size(); i-- > 0;) {

@@ -2,7 +2,7 @@
 
 #include "ppsim/runtime/seeded.hpp"
 
-// Compiled with -O3 and -fopenmp-simd in every build: tests of a debug build would else take minutes.
+// Compiled with -O3 and -fopenmp-simd in every build: otherwise tests of a debug build would take minutes.
 
 namespace ppsim::runtime {
 

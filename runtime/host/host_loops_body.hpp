@@ -1,7 +1,7 @@
-// Included by host_loops.cpp once per kind of processor, in a namespace of its own. Uses nothing inline of the standard
-// library: the linker keeps one copy of such a function, and it could be the one for the newer processor.
+// Included by host_loops.cpp once per kind of processor, in separate namespaces. Must not use inline functions of the
+// standard library: the linker keeps one copy of each, possibly the one for the newer processor.
 
-// Eight numbers side by side.
+// Eight numbers in one vector.
 using Lanes [[gnu::vector_size(32)]] = float;
 constexpr std::size_t lanes = 8;
 
@@ -57,9 +57,8 @@ float largest(const float* values, std::size_t count) {
 }
 
 // exp(x) = 2^n exp(r), |r| <= ln(2)/2, exp(r) by its Taylor series to the 7th power: relative error below 2e-7. Beyond
-// +-60 it stays at 1e26 and 1e-26, which beside 1 are as good as infinity and zero, and whose products and quotients
-// are no denormal numbers: those would cost hundreds of cycles each, even in lanes whose result is not used. NaN gives
-// NaN.
+// +-60 it stays at 1e26 and 1e-26: added to 1 these equal infinity and zero, and their products and quotients are not
+// denormal. Denormals would cost hundreds of cycles each, even in unused lanes. NaN gives NaN.
 inline float fast_exp(float x) {
   constexpr float rounding = 12582912.0F; // 1.5 * 2^23: the sum has no bits left for a fraction
   x = x < -60.0F ? -60.0F : x;
@@ -188,8 +187,8 @@ void adam(const float* __restrict gradient, const AdamFactors& factors, std::siz
   }
 }
 
-// Matrix products: blocks of `out` are kept in registers, and the operands are copied so that they are read in order
-// (the scheme of Goto and van de Geijn 2008). A tile is what fits the 16 registers of AVX2.
+// Matrix products: blocks of `out` stay in registers, and the operands are copied so that they are read in order (Goto
+// and van de Geijn 2008). A tile fits the 16 registers of AVX2.
 constexpr std::size_t tile_rows = 6;
 constexpr std::size_t tile_columns = 2 * lanes;
 constexpr std::size_t block_inner = 256;
@@ -203,7 +202,7 @@ constexpr std::size_t smaller(std::size_t left, std::size_t right) {
   return left < right ? left : right;
 }
 
-// Panels of tile_columns columns, each inner by inner; zeros beyond the matrix.
+// Panels of tile_columns columns, each over the inner dimension; zeros beyond the matrix.
 void pack_columns(const Product& product, std::size_t inner, std::size_t depth, std::size_t column, std::size_t count,
                   float* packed) {
   for (std::size_t panel = 0; panel < count; panel += tile_columns) {

@@ -1,4 +1,4 @@
-// The plugin ppsim_mpi: MessagePassing by MPI. It links nothing of ppsim, and is the only file that knows MPI.
+// The plugin ppsim_mpi: MessagePassing with MPI. It does not link ppsim, and only this file uses MPI.
 
 #include "ppsim/runtime/message_passing.hpp"
 
@@ -19,7 +19,7 @@
 namespace ppsim::runtime {
 namespace {
 
-/// Turns the status of an MPI call into an exception with MPI's own words.
+/// Turns the status of a failed MPI call into an exception with MPI's message.
 void check(int status, const char* call) {
   if (status == MPI_SUCCESS) return;
   std::array<char, MPI_MAX_ERROR_STRING> text{};
@@ -52,8 +52,8 @@ std::string mpi_name() {
 class Mpi final : public MessagePassing {
 public:
   Mpi() : main_(std::this_thread::get_id()) {
-    // A rank that waits gives its core to one that works: there may be more ranks than cores. mpirun says so itself
-    // where it knows; srun does not.
+    // A waiting rank yields its core to a working one: there may be more ranks than cores. mpirun sets this itself if
+    // it knows; srun does not.
     setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
     int initialized = 0;
     check(MPI_Initialized(&initialized), "MPI_Initialized");
@@ -111,7 +111,7 @@ public:
       int error = MPI_SUCCESS;
       MPI_Error_class(result, &error);
       if (error != MPI_ERR_TRUNCATE || received == nullptr) check(result, "MPI_Test");
-      // A message larger than its receive: Open MPI and MPICH leave its size in the status.
+      // A message larger than its receive: Open MPI and MPICH report its size in the status.
       int count = MPI_UNDEFINED;
       MPI_Get_count(&status, MPI_BYTE, &count);
       *received = count == MPI_UNDEFINED ? SIZE_MAX : static_cast<std::size_t>(count);
@@ -141,7 +141,7 @@ public:
   }
 
   void abort(int status) noexcept override {
-    // MPI_Abort speaks with the launcher and waits for its answer. Where the launcher is gone, the alarm ends us.
+    // MPI_Abort contacts the launcher and waits for its answer. If the launcher is lost, the alarm ends this process.
     std::signal(SIGALRM, SIG_DFL);
     alarm(2);
     if (any_thread_ || std::this_thread::get_id() == main_) MPI_Abort(MPI_COMM_WORLD, status);
@@ -162,7 +162,7 @@ private:
   MPI_Comm world_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 0, local_rank_ = 0;
   std::vector<MPI_Request> requests_;
-  std::vector<bool> used_; ///< by request; few are in flight at a time
+  std::vector<bool> used_; ///< by request; few are active at the same time
   MPI_Request barrier_ = MPI_REQUEST_NULL;
 };
 

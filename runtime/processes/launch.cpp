@@ -10,7 +10,7 @@ namespace ppsim::runtime {
 
 namespace {
 
-/// Variables by which launchers say rank and size. PMIx sets no size; it is after those that say both.
+/// Variables in which launchers store rank and size. PMIx sets no size; it comes after those that set both.
 struct Variables {
   const char* rank;
   const char* size;
@@ -38,7 +38,7 @@ std::optional<Launch> launch(const std::function<const char*(const char*)>& vari
     const std::optional<std::size_t> rank = number(variable(names.rank));
     if (!rank) continue;
     const std::optional<std::size_t> size = names.size == nullptr ? std::nullopt : number(variable(names.size));
-    // A batch script is a SLURM task of its own, with rank 0 of 1, that srun or mpirun inside of it is yet to follow.
+    // A batch script is itself a SLURM task, with rank 0 of 1; srun or mpirun inside it starts the real ones.
     if (std::string_view{names.rank} == "SLURM_PROCID" && size.value_or(1) < 2) continue;
     return Launch{*rank, size};
   }
@@ -49,7 +49,7 @@ std::optional<Launch> launch() {
   return launch([](const char* name) -> const char* { return std::getenv(name); }); // NOLINT(concurrency-mt-unsafe)
 }
 
-bool speaks_first() {
+bool prints_for_all() {
   const std::optional<Launch> launched = launch();
   return !launched || launched->rank == 0;
 }

@@ -29,7 +29,7 @@ void Liveness::beat() {
 bool Liveness::is_silent(std::size_t rank, std::chrono::milliseconds limit) {
   Peer& peer = peers_.at(rank);
   const auto now = Clock::now();
-  // Nobody has looked for a while: signs may have come, of which MPI does not know yet.
+  // There was no check for a while: messages may have arrived that MPI has not processed yet.
   if (now - peer.looked > 2 * rules_.beat) peer.heard = now;
   peer.looked = now;
   while (peer.received->test()) {
@@ -53,7 +53,7 @@ void Liveness::check_first() {
   throw Error{ExitCode::failed, Problem{"rank 0", is_gone ? "is gone" : "does not answer", ""}};
 }
 
-void Liveness::tell_loss() {
+void Liveness::announce_loss() {
   if (!std::exchange(told_, true) && rules_.on_loss) rules_.on_loss(0);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Liveness: which processes of a long work are still there. MPI does not say so: a message to or from one that is gone
-// just never ends. So they send each other signs of life.
+// Liveness: which processes of shared work still run. MPI does not report it: a message to or from a lost process never
+// completes. So processes send each other heartbeats.
 
 #include <chrono>
 #include <functional>
@@ -12,18 +12,19 @@
 
 namespace ppsim::runtime {
 
-/// What the first process knows of all others, and each of them of the first one. From one thread at a time.
+/// The first process tracks all others, and each of them tracks the first one. For one thread at a time.
 class Liveness {
 public:
   struct Rules {
-    /// Who has something to do and is silent for so long is lost; between shared rounds nobody sends signs. The first
-    /// process may write for long, and without it nothing is left: it gets ten times as long.
+    /// A process with work that is silent for this long is lost; between shared rounds there are no heartbeats. The
+    /// first process may write files for a long time and is needed by all: its limit is ten times as long.
     std::chrono::milliseconds silence{60'000};
-    std::chrono::milliseconds launcher_takes{10'000}; ///< to end all, where it does that when the first one is gone
-    std::chrono::milliseconds beat{1000};             ///< a sign of life so often
-    /// Whether that rank is seen to be gone, where that can be seen.
+    std::chrono::milliseconds launcher_takes{
+        10'000}; ///< time for the launcher to end all processes, if it does so after the first one is lost
+    std::chrono::milliseconds beat{1000}; ///< interval of heartbeats
+    /// Whether that rank is known to have ended, if that can be observed.
     std::function<bool(std::size_t rank)> is_gone = {};
-    /// Called once for each that is lost.
+    /// Called once for each lost process.
     std::function<void(std::size_t rank)> on_loss = {};
   };
 
@@ -32,18 +33,18 @@ public:
 
   [[nodiscard]] MessagePassing& messages() { return messages_; }
   [[nodiscard]] const Rules& rules() const { return rules_; }
-  /// Sends a sign of life to those whom this process knows, if it is time.
+  /// Sends a heartbeat to the tracked processes, if it is time.
   void beat();
-  /// On the first process, of one that has something to do: whether it is lost, from now on for good.
+  /// On the first process, for a rank with work: whether it is lost, permanently.
   [[nodiscard]] bool is_lost(std::size_t rank);
   [[nodiscard]] bool was_lost(std::size_t rank) const { return lost_.contains(rank); }
   [[nodiscard]] bool any_lost() const { return !lost_.empty() || told_; }
-  /// That one has something to do from now on.
+  /// Starts tracking: the rank has work from now on.
   void begin(std::size_t rank) { peers_.at(rank).heard = Clock::now(); }
-  /// Of the others, while they wait for the first process: throws Error (failed) where that is lost.
+  /// On the other processes, while they wait for the first one: throws Error (failed) if that is lost.
   void check_first();
-  /// Of the others: the first process has said that one was lost.
-  void tell_loss();
+  /// On the other processes: the first process has reported a lost one.
+  void announce_loss();
 
 private:
   using Clock = std::chrono::steady_clock;

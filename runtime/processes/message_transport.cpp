@@ -18,19 +18,20 @@ std::size_t size_of(Bytes bytes) {
   return static_cast<std::size_t>(bytes.count());
 }
 
-/// MPI promises tags up to 32767. By then the same tag is long free again.
+/// MPI guarantees tags up to 32767. After that many transfers, the tag is free again.
 int tag_of(TransferRef transfer) {
   return number(Tag::transfer) + static_cast<int>(transfer.position % 32'000);
 }
 
-/// Where a channel begins, or where it ends.
+/// The sending or receiving end of a channel.
 struct ChannelEnd {
   struct Slot {
     AlignedBuffer buffer;
-    bool taken = false; ///< beginning: from output() until the message is complete; end: from irecv() until release()
+    bool taken =
+        false; ///< sending: from output() until the message is complete; receiving: from irecv() until release()
     std::uint32_t position = 0;     ///< of its transfer
     std::optional<Pending> message; ///< from isend() or irecv() until it is complete
-    std::size_t bytes = 0;          ///< of a message that was received
+    std::size_t bytes = 0;          ///< of a received message
   };
 
   ChannelEnd(ChannelId channel, StageId other, std::size_t count, Bytes content)
@@ -38,7 +39,7 @@ struct ChannelEnd {
     for (Slot& slot : slots) slot.buffer = make_aligned_buffer(content);
   }
 
-  /// Transfers may be used in another order than they came.
+  /// Transfers may be used in another order than they arrive.
   [[nodiscard]] Slot& slot_of(std::uint32_t position) {
     const auto found = std::ranges::find_if(slots, [&](const Slot& it) { return it.taken && it.position == position; });
     PPSIM_ASSERT(found != slots.end());
@@ -162,7 +163,7 @@ private:
     slot.taken = false;
   }
 
-  /// Sees which receives are complete.
+  /// Checks which receives are complete.
   void look() {
     for (ChannelEnd& channel : incoming_)
       for (ChannelEnd::Slot& slot : channel.slots) {
@@ -176,7 +177,7 @@ private:
   MessagePassing& messages_;
   Bytes content_;
   GiveUp give_up_;
-  std::vector<ChannelEnd> outgoing_, incoming_; ///< channels that begin, and that end, here
+  std::vector<ChannelEnd> outgoing_, incoming_; ///< channels that begin and that end on this stage
   std::vector<Arrival> arrivals_;
 };
 

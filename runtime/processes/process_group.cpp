@@ -25,8 +25,8 @@ namespace ppsim::runtime {
 
 namespace {
 
-/// The same for those that count processes together: on one machine since it was started, and in one container. Empty
-/// where the system does not say.
+/// The same string for processes that can observe each other: on one machine since its start, and in one container.
+/// Empty if the system does not report it.
 std::string processes_counted_with() {
   std::ifstream boot{"/proc/sys/kernel/random/boot_id"};
   std::string machine;
@@ -35,7 +35,7 @@ std::string processes_counted_with() {
   return std::getline(boot, machine) && !container.empty() ? machine + " " + container : "";
 }
 
-/// That processes may be apart when they start and when they end, where rank 0 may still write files.
+/// The most time between processes at their start and their end, when rank 0 may still write files.
 constexpr Duration meeting_limit = std::chrono::seconds{60};
 
 const MpiPlugin& plugin() {
@@ -79,7 +79,7 @@ ProcessGroup::ProcessGroup() : library_{plugin().mpi_name()}, guard_{std::make_u
   failures_ = std::make_unique<Failures>(*messages_);
 }
 
-/// Without finish() the process ends because of an error: then nothing may wait for others.
+/// Without finish(), the process ends because of an error and must not wait for others.
 ProcessGroup::~ProcessGroup() {
   static_cast<void>(failures_.release());
   static_cast<void>(messages_.release());
@@ -124,10 +124,11 @@ void ProcessGroup::set_doing(std::function<std::string()> doing) {
   if (doing_) guard_->set_last_words([this](bool is_ending) { return last_words(is_ending); });
 }
 
-/// mpirun ends all processes by SIGTERM when one is gone, and says which. What the others were waiting for, one process
-/// per host adds: the lowest that is left, as soon as it sees that one is gone, as mpirun's SIGKILL can follow the
-/// SIGTERM within a millisecond; or rank 0, where none is. At a SIGTERM those are gone too that got it first, so who
-/// has seen a loss before leaves it at that; and of what rank 0 has stopped all for, it speaks.
+/// mpirun ends all processes with SIGTERM after one is lost, and names it. One process per host adds what the others
+/// waited for: the lowest remaining one, as soon as it detects the loss, because mpirun's SIGKILL can follow the
+/// SIGTERM within a millisecond; or rank 0 if no loss is detected. At a SIGTERM, processes that got it first may also
+/// have ended, so a process that has already reported a loss stays silent. Rank 0 reports what it has stopped all
+/// processes for.
 std::optional<std::string> ProcessGroup::last_words(bool is_ending) {
   if (!is_leader() && failures_->heard()) return std::nullopt;
   if (is_ending && loss_seen_) return std::nullopt;
@@ -155,13 +156,13 @@ void ProcessGroup::finish(ExitCode status) {
   failures_.reset();
   barrier(
       *messages_, [] {}, Wait::patient);
-  guard_->set_end(nullptr); // if MPI does not end in time, the guard cannot call it: the process ends by itself
+  guard_->set_end(nullptr); // if MPI does not end in time, the guard must not call it: the process ends by itself
   messages_.reset();
   guard_.reset();
 }
 
-/// Without MPI's end, which waits for those that are lost. mpirun ends all as soon as one leaves like that, if it was
-/// not told otherwise: so rank 0 leaves first.
+/// Exits without MPI_Finalize, which waits for lost processes. By default mpirun ends all as soon as one exits like
+/// that, so rank 0 exits first.
 void ProcessGroup::leave(ExitCode status) {
   using namespace std::chrono_literals;
   guard_->be_quiet();
@@ -170,7 +171,7 @@ void ProcessGroup::leave(ExitCode status) {
     Pending::receive(*messages_, word.get(), sizeof *word, 0, number(Tag::exchange), word).wait([] {}, Wait::patient);
     return;
   }
-  std::this_thread::sleep_for(1s); // what was written last is on its way through mpirun
+  std::this_thread::sleep_for(1s); // the last output is on its way through mpirun
   if (!std::ranges::all_of(lost_, [this](std::size_t rank) { return sees_gone(rank); })) abort(status);
   std::vector<Pending> sent;
   for (std::size_t rank = 1; rank < size(); ++rank)
@@ -190,7 +191,7 @@ void ProcessGroup::abort(ExitCode status) noexcept {
   guard_->be_quiet();
   std::fflush(stderr);
   messages_->abort(static_cast<int>(status));
-  std::_Exit(static_cast<int>(status)); // does not get here; g++ 12 cannot see that of a virtual function
+  std::_Exit(static_cast<int>(status)); // unreachable; g++ 12 cannot see that for a virtual function
 }
 
 void ProcessGroup::abort_with(const std::string& what) noexcept {
@@ -198,13 +199,13 @@ void ProcessGroup::abort_with(const std::string& what) noexcept {
   abort(ExitCode::failed);
 }
 
-void leave_word_to_first(ExitCode status) {
+void defer_error_to_first(ExitCode status) {
   if (status == ExitCode::failed && ProcessGroup::started() != nullptr) {
-    // What fails in a run has been agreed upon (Failures).
+    // A failure in a run has already been agreed on (Failures).
     if (!ProcessGroup::started()->was_left_behind()) return;
-  } else if (speaks_first())
+  } else if (prints_for_all())
     return;
-  std::this_thread::sleep_for(std::chrono::seconds{5}); // mpirun takes up to three
+  std::this_thread::sleep_for(std::chrono::seconds{5}); // mpirun takes up to 3 s
 }
 
 void finish_processes(ExitCode status) {

@@ -17,8 +17,8 @@ namespace ppsim::runtime {
 
 class ProcessGroup {
 public:
-  /// The one group of this process. Starts MPI at the first call, which waits for the other processes. Throws Error
-  /// (failed) where that fails.
+  /// The only group of this process. Starts MPI at the first call, which waits for the other processes. Throws Error
+  /// (failed) if that fails.
   [[nodiscard]] static ProcessGroup& get();
   /// The group, if it was started.
   [[nodiscard]] static ProcessGroup* started();
@@ -33,23 +33,23 @@ public:
   [[nodiscard]] MessagePassing& messages() { return *messages_; }
   [[nodiscard]] Failures& failures() { return *failures_; }
   [[nodiscard]] const std::string& mpi_name() const { return library_; }
-  [[nodiscard]] std::size_t hosts() const; ///< how many
+  [[nodiscard]] std::size_t hosts() const; ///< number of hosts
 
-  /// What this process does, to be said if it is ended from outside, from another thread; nothing: between runs.
+  /// What this process does, reported from another thread if it is ended from outside; null between runs.
   void set_doing(std::function<std::string()> doing);
-  /// Whether that process is seen to be gone: only one of the same machine and container can be.
+  /// Whether that process is known to have ended, observable only on the same machine and container.
   [[nodiscard]] bool sees_gone(std::size_t rank) const;
-  /// That process is gone, or has left this one waiting for too long, and the others go on without it. Where it is not
-  /// seen to be gone, rank 0 says so.
+  /// Marks a process as lost: it has ended or did not answer, and the others continue without it. If its end was not
+  /// observed, rank 0 reports it.
   void lose(std::size_t lost);
-  /// Waits for all, then ends MPI; both within a limit. Where one was lost, that never ends: then all leave MPI as
-  /// it is, and rank 0 ends, with this status, what may be left of one that did not answer.
+  /// Waits for all, then ends MPI; both within a limit. If a process was lost, MPI cannot end: all exit without it, and
+  /// rank 0 ends the remaining ones, with this status.
   void finish(ExitCode status);
-  /// Whether the others have gone on without this process, which is woken to be ended: then it has nothing to say.
+  /// Whether the others have continued without this process, which is only woken to be ended and must stay silent.
   [[nodiscard]] bool was_left_behind() const;
   /// Ends all processes. From any thread.
   [[noreturn]] void abort(ExitCode status) noexcept;
-  /// Says `what` on stderr, then abort(failed).
+  /// Prints `what` to stderr, then abort(failed).
   [[noreturn]] void abort_with(const std::string& what) noexcept;
 
 private:
@@ -60,21 +60,22 @@ private:
 
   struct Peer {
     std::string host;
-    std::string processes; ///< of which machine and container `pid` is one; empty: unknown
+    std::string processes; ///< machine and container of `pid`; empty: unknown
     std::int64_t pid = 0;
   };
-  [[nodiscard]] bool can_see(const Peer& peer) const; ///< whether it is seen when that one is gone
+  [[nodiscard]] bool can_see(const Peer& peer) const; ///< whether the end of that process can be observed
   std::string library_;
   std::unique_ptr<Guard> guard_;
   std::unique_ptr<MessagePassing> messages_;
   std::unique_ptr<Failures> failures_;
   std::vector<Peer> peers_; ///< by rank
   std::function<std::string()> doing_;
-  std::vector<std::size_t> lost_; ///< on rank 0; elsewhere not empty where one was lost
+  std::vector<std::size_t> lost_; ///< on rank 0; elsewhere only non-empty if one was lost
   bool loss_seen_ = false;        ///< for the guard's thread
 };
 
-/// Why the plugin for MPI cannot be used, or what it is ("Open MPI 4.1.4"). Throws Error (failed) where it is missing.
+/// The description of the MPI library ("Open MPI 4.1.4"), or why it cannot be used. Throws Error (failed) if the plugin
+/// is missing.
 [[nodiscard]] std::string mpi_library();
 
 } // namespace ppsim::runtime

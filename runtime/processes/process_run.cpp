@@ -21,7 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// What is being thrown, for rank 0. `is_cause`: this process failed by itself.
+/// The current exception as a report for rank 0. `is_cause`: this process failed by itself.
 FailureReport report_thrown(std::size_t rank, bool is_cause) {
   const std::string where = fmt::format("rank {}", rank);
   try {
@@ -39,7 +39,7 @@ FailureReport report_thrown(std::size_t rank, bool is_cause) {
   }
 }
 
-/// All ranks read the same command line, but files can differ from host to host.
+/// All ranks read the same command line, but files can differ between hosts.
 void check_same(const Program& program, const RunOptions& options, ProcessGroup& group, const GiveUp& give_up) {
   const std::vector<Message> all = gather(group.messages(), fingerprint(program, options), give_up);
   Problems problems;
@@ -50,7 +50,7 @@ void check_same(const Program& program, const RunOptions& options, ProcessGroup&
   problems.throw_if_any(ExitCode::failed);
 }
 
-/// One process's part, with what watches it.
+/// One process's part of a run, with its monitor.
 class RankRun {
 public:
   RankRun(const Program& program, const RunOptions& options, const RankKind& kind, ProcessGroup& group)
@@ -64,11 +64,11 @@ public:
   RankRun& operator=(const RankRun&) = delete;
   ~RankRun() { group_.set_doing(nullptr); }
 
-  /// All results on rank 0, elsewhere none. Throws what is to be said.
+  /// All results on rank 0, none elsewhere. Throws the Error to report.
   [[nodiscard]] std::vector<StageResult> train_all() {
     const GiveUp give_up = [this] { give_up_if_stopped(); };
     std::unique_ptr<RankParts> parts;
-    std::unique_ptr<PipelineStage> stage; // after the parts, which it uses
+    std::unique_ptr<PipelineStage> stage; // declared after the parts that it uses
     try {
       monitor_.note(stage_, Doing::meeting);
       check_same(program_, options_, group_, give_up);
@@ -80,9 +80,9 @@ public:
           StageOptions{.compute = options_.compute, .poison = false, .fault = options_.fault});
       return train_and_gather(*stage, *parts, give_up);
     } catch (const std::exception&) {
-      monitor_.note(stage_, Doing::nothing); // it has ended, if not well
-      // Never destroyed: messages still use their buffers, and what a GPU waits for could be waited for without end
-      // before anything is said. The process ends as soon as this was told.
+      monitor_.note(stage_, Doing::nothing); // it has ended, although not successfully
+      // Never destroyed: messages still use its buffers, and waiting for a GPU could hang before anything is reported.
+      // The process ends right after the report.
       static_cast<void>(stage.release());
       static_cast<void>(parts.release());
       throw group_.failures().conclude(report_thrown(group_.rank(), !gave_up_));
@@ -91,7 +91,7 @@ public:
   [[nodiscard]] const std::string& description() const { return description_; }
 
 private:
-  /// When another process has failed, or this one stands still.
+  /// Throws if another process has failed, or this one makes no progress.
   void give_up_if_stopped() {
     if (!monitor_.stopped() && group_.failures().look())
       monitor_.stop(fmt::format("stopped: {}", monitor_.describe(stage_)));
@@ -197,7 +197,7 @@ void run_together(ProcessGroup& group, Duration limit, const std::function<void(
 std::optional<MeasuredRun> run_processes(const Program& program, const RunOptions& options, const RankKind& kind) {
   check_launch(kind.backend, program.stages.size());
   ProcessGroup& group = ProcessGroup::get();
-  check_launch(kind.backend, program.stages.size()); // now that it is known how many there are
+  check_launch(kind.backend, program.stages.size()); // now the number of processes is known
   const Clock::time_point begin = Clock::now();
   std::optional<MeasuredRun> run;
   std::string transport;
@@ -207,7 +207,7 @@ std::optional<MeasuredRun> run_processes(const Program& program, const RunOption
     results = rank.train_all();
     transport = rank.description();
   }
-  // The proof is one process's work, about as many times as long as the run as there are stages; the others sleep.
+  // One process does the proof, which takes about p times as long as the run; the others sleep.
   const Duration trained = Clock::now() - begin;
   const auto stages = static_cast<std::int64_t>(program.stages.size());
   run_together(group, progress_limit(program, options) + 4 * stages * trained, [&](const GiveUp& give_up) {

@@ -1,6 +1,6 @@
 #pragma once
-// ProcessRun: a program on one process per stage. Backends mpi and nccl differ in the devices and transports that each
-// process has.
+// ProcessRun: a program on one process per stage. Backends mpi and nccl differ only in the processes' devices and
+// transports.
 
 #include "ppsim/runtime/backend.hpp"
 #include "ppsim/runtime/transport.hpp"
@@ -15,18 +15,18 @@
 
 namespace ppsim::runtime {
 
-/// What RankParts are made of.
+/// Inputs for making RankParts.
 struct RankContext {
   const Program& program;
   const RunOptions& options;
   ProcessGroup& group;
   StageId stage{};
-  /// Throws Error (failed) once this process has to give up: the run stands still, or another process failed. For
-  /// waits; from the main thread only.
+  /// Throws Error (failed) if this process has to give up: the run makes no progress, or another process failed. For
+  /// waits; only on the main thread.
   GiveUp give_up;
 };
 
-/// What a backend adds to a run of processes.
+/// The backend's part of a run of processes.
 struct RankKind {
   std::string_view backend;
   std::function<std::unique_ptr<RankParts>(const RankContext&)> make_parts;
@@ -34,20 +34,21 @@ struct RankKind {
   double tolerance = 0;                                                          ///< of the proof
 };
 
-/// Throws Error (bad_input) unless a launcher started one process for each of `stages`. Before MPI starts, as far as
-/// the launcher says how many there are.
+/// Throws Error (bad_input) unless a launcher started one process for each of `stages`. Call it before MPI starts, as
+/// far as the launcher reports their number.
 void check_launch(std::string_view backend, std::size_t stages);
 
-/// Bytes that two processes share exactly if they run the same: tasks, transfers and how they share communicators, when
-/// the optimizer steps, the workload. Where they differ, processes could wait for one another for ever.
+/// Bytes that are equal for two processes exactly if they run the same: tasks, transfers and communicators, the
+/// optimizer's synchronisation, the workload. Otherwise processes could wait for each other forever.
 [[nodiscard]] Message fingerprint(const Program& program, const RunOptions& options);
 
-/// Starts MPI if need be; trains; gathers what the stages recorded on rank 0, which proves it. The result is on rank 0.
+/// Starts MPI if necessary, trains, and gathers the stages' records on rank 0, which proves the results. The result is
+/// on rank 0.
 [[nodiscard]] std::optional<MeasuredRun> run_processes(const Program& program, const RunOptions& options,
                                                        const RankKind& kind);
 
-/// Runs `body`, which waits by the GiveUp that it is given. If it throws, or another process says that it failed,
-/// throws what is to be said (Failures::conclude).
+/// Runs `body`, which uses the given GiveUp for waits. If it throws, or another process reports a failure, throws the
+/// Error to report (Failures::conclude).
 void run_together(ProcessGroup& group, Duration limit, const std::function<void(const GiveUp&)>& body);
 
 } // namespace ppsim::runtime

@@ -23,7 +23,7 @@ void keep_for_good(std::shared_ptr<const void> content) {
 
 void wait_until(const std::function<bool()>& done, const GiveUp& give_up, Wait wait) {
   // Linux gives a process that only yields about half of a core that another needs: 4 ranks on 2 cores took 80 ms for a
-  // step of 10 ms. So it yields for as long as a round trip takes, and then sleeps.
+  // step of 10 ms. So it yields for the time of a round trip, and then sleeps.
   constexpr std::chrono::microseconds eager{50};
   constexpr std::chrono::microseconds nap{50};
   constexpr std::chrono::microseconds patient_nap{200};
@@ -41,7 +41,7 @@ void wait_until(const std::function<bool()>& done, const GiveUp& give_up, Wait w
 
 namespace {
 
-/// Where a message has another size than what it is must have, the program has a bug or processes of two versions run.
+/// A message of an unexpected size: the program has a bug, or processes have different versions.
 void check_size(std::size_t received, std::size_t expected, std::size_t from) {
   if (received != expected)
     throw Error(ExitCode::failed,
@@ -64,7 +64,7 @@ T receive_value(MessagePassing& messages, std::size_t from, Tag tag, const GiveU
   return *content;
 }
 
-/// MPI counts bytes in an int: longer messages go in pieces.
+/// MPI counts bytes in an int: longer messages are sent in pieces.
 constexpr std::size_t longest_piece = std::size_t{1} << 30;
 
 } // namespace
@@ -116,7 +116,7 @@ Message broadcast(MessagePassing& messages, Message of_leader, const GiveUp& giv
 
 namespace {
 
-/// What rank 0 sends while it reads a clock: a question, or at the end the answer, which ends the reading.
+/// Sent by rank 0 while it reads a clock: a question, or the final result.
 struct ClockMessage {
   std::int64_t is_reading = 0;
   ClockReading reading;
@@ -155,7 +155,7 @@ ClockReading read_clock(MessagePassing& messages, const std::function<std::int64
       static_cast<void>(ask_clock(messages, rank, now, give_up, rounds));
     return {now(), 0, 0};
   }
-  // Sleeps until its turn comes, so that those whose turn it is have their cores for themselves.
+  // Sleeps until its turn, so that the active processes have their cores for themselves.
   for (Wait wait = Wait::patient;; wait = Wait::eager) {
     const auto message = receive_value<ClockMessage>(messages, 0, Tag::clock, give_up, wait);
     if (message.is_reading != 0) return message.reading;

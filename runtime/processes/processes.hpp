@@ -1,6 +1,6 @@
 #pragma once
-// Processes: what the processes of a run do together outside its steps: meet, gather, broadcast, compare clocks.
-// Whatever waits can give up, because a peer may be gone or stopped, and MPI never says so.
+// Processes: collective operations of a run outside its steps: barrier, gather, broadcast, clock comparison. Every wait
+// can give up, because a peer may have ended or stopped, and MPI never reports it.
 
 #include "ppsim/runtime/message_passing.hpp"
 #include "ppsim/runtime/monotonic.hpp"
@@ -21,22 +21,21 @@ enum class Tag : int { stop = 1, failure, clock, gather, broadcast, exchange, tr
   return static_cast<int>(tag);
 }
 
-/// Asked again and again while something is waited for; throws to give up.
+/// Called repeatedly during a wait; throws to give up.
 using GiveUp = std::function<void()>;
 
-/// How a wait spends its time. eager: asks again at once for a while, then sleeps in between; there may be more
-/// processes than cores. patient: sleeps at once, and longer, where many wait for few that measure.
+/// How a wait polls. eager: continuously for a while, then with sleeps, because there may be more processes than cores.
+/// patient: with longer sleeps from the start, if many wait for few that measure.
 enum class Wait : std::uint8_t { eager, patient };
 
-/// Asks `done` until it says yes.
+/// Polls `done` until it returns true.
 void wait_until(const std::function<bool()>& done, const GiveUp& give_up, Wait wait = Wait::eager);
 
 /// Keeps `content` until the process ends.
 void keep_for_good(std::shared_ptr<const void> content);
 
-/// A message on its way, cancelled where its scope ends before it is complete. MPI cannot take back a message that has
-/// been matched: whenever it is called for something else, it goes on to read or write `data`, which must therefore
-/// outlive all calls, or be owned by `content`.
+/// A pending message, cancelled if its scope ends before it is complete. MPI cannot cancel a matched message: any later
+/// MPI call may still read or write `data`, which must therefore outlive all calls, or be owned by `content`.
 class Pending {
 public:
   [[nodiscard]] static Pending send(MessagePassing& messages, const void* data, std::size_t bytes, std::size_t to,
@@ -73,7 +72,7 @@ public:
   void wait(const GiveUp& give_up, Wait how = Wait::eager) {
     wait_until([this] { return test(); }, give_up, how);
   }
-  /// Of a receive that is complete: the size of the message, which may be larger than its capacity.
+  /// For a complete receive: the size of the message, which may exceed its capacity.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
 private:
@@ -87,11 +86,11 @@ private:
 
 using Message = std::vector<std::byte>;
 
-/// All processes meet.
+/// Waits for all processes.
 void barrier(MessagePassing& messages, const GiveUp& give_up, Wait wait = Wait::eager);
-/// Everyone's message, by rank, on rank 0; nothing elsewhere.
+/// All messages, by rank, on rank 0; empty elsewhere.
 [[nodiscard]] std::vector<Message> gather(MessagePassing& messages, Message mine, const GiveUp& give_up);
-/// Rank 0's message, everywhere.
+/// Rank 0's message, on every rank.
 [[nodiscard]] Message broadcast(MessagePassing& messages, Message of_leader, const GiveUp& give_up);
 /// A message of any length, and its receive.
 void send_long(MessagePassing& messages, const std::shared_ptr<const Message>& message, std::size_t to, Tag tag,
@@ -99,14 +98,14 @@ void send_long(MessagePassing& messages, const std::shared_ptr<const Message>& m
 [[nodiscard]] Message receive_long(MessagePassing& messages, std::size_t from, Tag tag, const GiveUp& give_up,
                                    Wait wait = Wait::patient);
 
-/// A process's clock against that of rank 0, at one moment. All in nanoseconds.
+/// A process's clock against that of rank 0, at one moment, in nanoseconds.
 struct ClockReading {
   std::int64_t leader_time = 0;
   std::int64_t offset = 0; ///< the process's clock minus rank 0's
   std::int64_t error = 0;  ///< bound of its error: half of the shortest round trip
 };
-/// Reads the processes' clocks, one after the other, by messages back and forth: of `rounds`, the shortest counts
-/// (Cristian 1989, Probabilistic clock synchronization). Each gets its own reading. `now` is this process's clock.
+/// Reads the processes' clocks, one after the other, with round trips: the shortest of `rounds` counts (Cristian 1989,
+/// Probabilistic clock synchronization). Each process gets its own reading. `now` is this process's clock.
 [[nodiscard]] ClockReading read_clock(MessagePassing& messages, const std::function<std::int64_t()>& now,
                                       const GiveUp& give_up, std::size_t rounds = 200);
 

@@ -1,5 +1,5 @@
 #pragma once
-// The same among processes that are known.
+// Shared work among known processes.
 
 #include "ppsim/runtime/shared_work.hpp"
 
@@ -11,7 +11,8 @@
 namespace ppsim::runtime {
 
 /// See ppsim/runtime/shared_work.hpp.
-void share_work(Liveness& liveness, Stretch all, const MakeStretch& make, const TakeMade& take, const GiveUp& give_up);
+void share_work(Liveness& liveness, WorkRange all, const MakeRange& make, const TakeResult& take,
+                const GiveUp& give_up);
 [[nodiscard]] std::vector<std::string> share_round(Liveness& liveness, std::size_t count, std::size_t threads,
                                                    const MakeOne& make, const GiveUp& give_up);
 

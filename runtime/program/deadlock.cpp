@@ -1,4 +1,4 @@
-// Deadlocks: the cycle of operations that wait for each other, in words, and what would break it.
+// Deadlocks: the cycle of operations that wait for each other, in words, and a remedy.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/engine/hang.hpp"
@@ -22,7 +22,8 @@ constexpr WaitReason reason_of(const Waiting& wait) {
   return static_cast<WaitReason>(wait.why);
 }
 
-/// Steps along one stage's order read as one. A task that waits for a slot comes first, else one that waits for data.
+/// Merges consecutive steps along one stage's order. Starts with a task that waits for a slot, otherwise with one that
+/// waits for data.
 std::vector<Waiting> merge_order(const ProgramGraph& graph, std::vector<Waiting> cycle) {
   const auto other =
       std::ranges::find_if(cycle, [](const Waiting& wait) { return reason_of(wait) != WaitReason::order; });
@@ -100,7 +101,7 @@ void set_slots(Program& program, std::size_t slots) {
     if (!channel.is_local()) channel.slots = std::min(slots, channel.transfers.size());
 }
 
-/// The fewest slots with which the program runs to its end; nothing where no number helps.
+/// The fewest slots with which the program runs to its end; none if no number helps.
 std::optional<std::size_t> fewest_slots(Program program) {
   const auto suffices = [&](std::size_t slots) {
     set_slots(program, slots);
@@ -133,7 +134,7 @@ Program with_edges(Program program) {
   return program;
 }
 
-/// Sends and receives follow from the order of tasks here, so that no other order of them can be asked for.
+/// Sends and receives follow from the order of tasks here, so another order of them is not a remedy.
 std::string remedy(const Program& program) {
   if (const auto slots = fewest_slots(program)) return fmt::format("--slots {} suffices", *slots);
   if (program.p2p == P2p::edge) return "change the order of its tasks";

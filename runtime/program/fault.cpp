@@ -14,7 +14,7 @@ constexpr std::array<std::pair<std::string_view, FaultKind>, 5> kinds{{{"fail", 
                                                                        {"lose", FaultKind::lose},
                                                                        {"resize", FaultKind::resize}}};
 
-/// The number that `text` begins with, which is cut off it.
+/// Parses a number at the start of `text` and removes it.
 template <class Number>
 std::optional<Number> take_number(std::string_view& text) {
   Number number{};
@@ -36,7 +36,7 @@ std::optional<Task> parse_cell(std::string_view text) {
   return make_task(static_cast<Pass>(pass), *chunk, *microbatch);
 }
 
-/// Whether a task of this pass has what goes wrong: only F allocates, and W sends nothing.
+/// Whether a task of this pass can have this fault: only F allocates, and W sends nothing.
 bool can_have(Pass pass, FaultKind kind) {
   switch (kind) {
   case FaultKind::no_memory:

@@ -41,7 +41,7 @@ void refuse(const TaskGraph& graph, const ProgramOptions& options) {
   problems.throw_if_any();
 }
 
-/// The task on `sender`'s way that needs its output; no_task where none does.
+/// The task that needs `sender`'s output; no_task if there is none.
 TaskId consumer_of(const Schedule& schedule, const ScheduleIndex& positions, const Task& sender) {
   const std::size_t chunk = sender.chunk_index;
   const std::size_t microbatch = index(sender.microbatch);
@@ -148,7 +148,7 @@ private:
     channel.slots = std::min(needed, channel.transfers.size());
   }
 
-  /// Outputs that wait on their own stage at once, in its order. A task's output is there beside its input.
+  /// The most outputs that wait on their own stage at the same time. A task's output exists together with its input.
   [[nodiscard]] std::size_t most_held(const Channel& channel) const {
     std::size_t held = 0;
     std::size_t most = 0;
@@ -178,8 +178,8 @@ private:
   Program program_;
 };
 
-/// What the stage posts before its task at `before`: sends of those that ran since `since`, receives of those that
-/// start with it.
+/// The operations that the stage posts before its task at `before`: sends of the tasks since `since`, and receives of
+/// the tasks that start together.
 Batch batch_before(const Program& program, const StageProgram& stage, std::size_t since, std::size_t before) {
   Batch batch{.before = static_cast<std::uint32_t>(before), .sends = {}, .receives = {}};
   for (std::size_t i = since; i < before; ++i)
@@ -187,7 +187,7 @@ Batch batch_before(const Program& program, const StageProgram& stage, std::size_
   const std::size_t end = before < stage.tasks.size() ? before + slot_size(stage, before) : before;
   for (std::size_t i = before; i < end; ++i)
     if (program.leaves_stage(stage.tasks[i].input)) batch.receives.push_back(*stage.tasks[i].input);
-  // Between the same two stages a group matches sends and receives in the order in which they were posted.
+  // A group matches sends and receives between the same two stages in posting order.
   const auto by_channel = [](TransferRef a, TransferRef b) {
     return std::pair{a.channel, a.position} < std::pair{b.channel, b.position};
   };
@@ -223,14 +223,14 @@ void add_lanes(Program& program, const std::vector<TransferRef>& transfers) {
   for (auto& [ends, lane] : lanes) program.lanes.push_back(std::move(lane));
 }
 
-/// Orders operations by the moment at which they are predicted to begin, as far as all they wait for allows: that is
-/// the order in which one thread can issue them, and in which both ends of a lane launch them.
+/// Orders operations by predicted start, as far as their dependencies allow: the order in which one thread can issue
+/// them, and in which both ends of a lane launch them.
 void set_orders(Program& program, const Timeline& prediction) {
   const ProgramGraph graph{program};
   const auto begins = [&](ProgramGraph::Node node) {
     if (graph.is_task(node)) return prediction.tasks[node].start.time_since_epoch().count();
     const std::size_t producer = index(program.transfer(graph.transfer(node)).producer);
-    // In the prediction a transfer in slices begins with the first one; here it leaves whole.
+    // In the prediction, a sliced transfer begins with the first slice; in a replay it is sent whole.
     return std::max(prediction.tasks[producer].end, prediction.transfers[producer].start).time_since_epoch().count();
   };
   const std::vector<ProgramGraph::Node> order = graph.waits().order(begins);

@@ -16,7 +16,8 @@ constexpr std::uint8_t as_number(WaitReason why) {
   return static_cast<std::uint8_t>(why);
 }
 
-/// For each channel the tasks that use its transfers, in the order of their stage: the order in which slots get free.
+/// For each channel, the tasks that use its transfers, in the order of their stage: the order in which slots become
+/// free.
 std::vector<std::vector<Node>> consumers_in_order(const Program& program) {
   std::vector<std::vector<Node>> consumers(program.channels.size());
   for (std::size_t channel = 0; channel < consumers.size(); ++channel)
@@ -65,7 +66,7 @@ void ProgramGraph::list_stage(const StageProgram& stage, std::vector<Listed>& li
   }
 }
 
-/// The k-th transfer takes the slot of the (k - slots)-th that was used up, whichever that was.
+/// The k-th transfer takes the slot of the (k - slots)-th one to be used, whichever that was.
 void ProgramGraph::list_channel(const Channel& channel, const std::vector<Node>& consumers,
                                 std::vector<Listed>& listed) {
   for (std::size_t k = channel.slots; k < channel.transfers.size(); ++k)
@@ -87,7 +88,7 @@ void ProgramGraph::list_batches(const StageProgram& stage, std::vector<Listed>& 
 }
 
 TransferRef ProgramGraph::transfer(Node node) const {
-  // Channels without transfers share their first node with the next channel: the last one is meant.
+  // Channels without transfers share their first node with the next channel, so search for the last one.
   const auto behind = std::ranges::upper_bound(first_transfer_, node);
   const auto channel = static_cast<std::size_t>(behind - first_transfer_.begin()) - 1;
   return {make_id<ChannelId>(channel), node - first_transfer_[channel]};
@@ -97,7 +98,7 @@ namespace {
 
 using StageOperations = std::vector<std::vector<CommOp>>;
 
-/// Each operation of a lane is launched as early as the one before it, or where its content is made.
+/// Each operation of a lane is launched right after the one before it, or when its content exists.
 void add_lanes(const Program& program, StageOperations& operations) {
   for (const Lane& lane : program.lanes) {
     std::uint32_t reached_first = 0;

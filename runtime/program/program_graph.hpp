@@ -1,6 +1,5 @@
 #pragma once
-// The operations of a program (tasks and transfers) and what each waits for: what is asked whether it runs to its end,
-// and in which order.
+// The operations of a program (tasks and transfers) with their dependencies, to find deadlocks and orders.
 
 #include "ppsim/base/wait_graph.hpp"
 #include "ppsim/runtime/program.hpp"
@@ -13,17 +12,17 @@ namespace ppsim::runtime {
 
 /// Why an operation waits for another one.
 enum class WaitReason : std::uint8_t {
-  order,  ///< task for the one before it on its stage
-  output, ///< transfer for the task that makes it
-  input,  ///< task for the transfer that it needs
-  slot,   ///< task for the one that frees the slot of its output
-  lane,   ///< transfer for the one before it on their communicator
-  posted, ///< P2p::batched: transfer for the task after which one of its stages posts it
-  batch   ///< P2p::batched: task for a transfer of the batch before it
+  order,  ///< a task waits for the one before it on its stage
+  output, ///< a transfer waits for the task that makes it
+  input,  ///< a task waits for the transfer that it needs
+  slot,   ///< a task waits for the one that frees the slot of its output
+  lane,   ///< a transfer waits for the one before it on their communicator
+  posted, ///< P2p::batched: a transfer waits for the task after which one of its stages posts it
+  batch   ///< P2p::batched: a task waits for a transfer of the batch before it
 };
 
-/// One operation per task (numbered as in the schedule), then one per transfer, channel by channel: a send and its
-/// receive are one, as they meet.
+/// One operation per task (numbered as in the schedule), then one per transfer, channel by channel. A send and its
+/// receive are one operation, because they meet.
 class ProgramGraph {
 public:
   using Node = WaitGraph::Node;
@@ -49,17 +48,15 @@ private:
   WaitGraph graph_;
 };
 
-/// The order in which the communicators of `program` take its transfers, as find_hang() takes it: on edges and pairs
-/// that of its lanes, each operation as early as those before it allow; else its batches, for which the next task
-/// waits.
+/// The order in which the communicators of `program` take its transfers, for find_hang(): on edges and pairs that of
+/// its lanes, each operation as early as those before it allow; otherwise its batches, which the next task waits for.
 [[nodiscard]] CommOrder operations_of(const Program& program);
 
-/// Throws Error (`no`) with a cycle of operations where the program does not run to its end: sends and receives that
-/// hang whatever the slots are (find_hang), or else where slots are too few.
+/// Throws Error (`no`) with a cycle of operations if the program does not run to its end: sends and receives that hang
+/// for any number of slots (find_hang), or too few slots.
 void refuse_deadlock(const Program& program);
 
-/// Tasks that a stage runs in one piece from `position` on, as far as batches are concerned: an overlapped pair, or
-/// one.
+/// The number of tasks that a stage runs in one piece from `position`, for batches: an overlapped pair, or one.
 [[nodiscard]] std::size_t slot_size(const StageProgram& stage, std::size_t position);
 
 } // namespace ppsim::runtime

@@ -15,13 +15,13 @@ namespace ppsim::runtime {
 
 namespace {
 
-/// Few, as for every size a run is set up anew.
+/// Few, because every size needs a new run.
 constexpr std::array<std::int64_t, 5> sizes{4096, 65536, 1 << 20, 4 << 20, 16 << 20};
-/// Narrow, so that tasks take little, however large the activation; wide enough that the largest has no more tokens
-/// than a workload may have (65536, of 2 bytes a number).
+/// Narrow, so that tasks take little time for any activation; wide enough that the largest has no more tokens than a
+/// workload may have (65536, with 2 bytes per number).
 constexpr std::size_t width = 128;
 
-/// One microbatch forth and back.
+/// One microbatch forward and backward.
 Program there_and_back(std::size_t stages) {
   const Shape shape{.stages = stages, .microbatches = 1, .vpp = 1};
   const TaskGraph graph = lower(make_schedule(find_generator("gpipe"), {.shape = shape}),

@@ -1,4 +1,4 @@
-// Whether a program does what it has to: each fault is named, so that a compiler that errs is found before a run hangs.
+// Checks a program and names each fault, so that errors of the compiler are found before a run hangs.
 
 #include "ppsim/base/error.hpp"
 
@@ -13,7 +13,7 @@
 namespace ppsim::runtime {
 namespace {
 
-/// Positions and ids that everything else looks up by. Throws where they are wrong.
+/// Positions and ids that all other checks use. Throws if they are invalid.
 class References {
 public:
   explicit References(const Program& program) : program_{program} {}
@@ -102,7 +102,7 @@ private:
     if (task.pass == Pass::forward) return !is_last_chunk(task);
     return gives_gradient(task.pass) && task.chunk_index > 0;
   }
-  /// Whether `after` needs what `before` makes.
+  /// Whether `after` needs the output of `before`.
   [[nodiscard]] static bool follows(const Task& before, const Task& after) {
     if (before.microbatch != after.microbatch) return false;
     if (before.pass == Pass::forward) return after.pass == Pass::forward && after.chunk_index == before.chunk_index + 1;
@@ -147,7 +147,7 @@ private:
       else if (task_of(transfer.producer, from).output != TransferRef{id, position} ||
                task_of(transfer.consumer, to).input != TransferRef{id, position})
         fault(fmt::format("only one end knows transfer {}", both_ends(transfer)));
-      // Ids rise in the order of a stage.
+      // Ids rise in stage order.
       if (before != nullptr && transfer.producer <= before->producer)
         fault(fmt::format("{} is sent after {}, which is made later", both_ends(transfer), name(before->producer)));
       before = &transfer;
@@ -162,7 +162,7 @@ private:
   Problems& problems_;
 };
 
-/// Stashes of one stage: each made once, there when it is used, and freed once.
+/// Stashes of one stage: each made once, present when used, and freed once.
 class Stashes {
 public:
   Stashes(const Program& program, std::size_t stage, Problems& problems)
@@ -180,13 +180,14 @@ public:
       const auto local = static_cast<std::size_t>(chunk - mine.chunks.begin());
       run(task, lives_[local * program_.schedule.shape().microbatches + index(task.task.microbatch)]);
     }
-    if (std::ranges::any_of(lives_, [](const Life& life) { return life.is_there(); })) fault("a stash is never freed");
+    if (std::ranges::any_of(lives_, [](const StashState& life) { return life.is_there(); }))
+      fault("a stash is never freed");
     if (most_ != mine.peak_stashes)
       fault(fmt::format("{} stashes at once, but {} are predicted", most_, mine.peak_stashes));
   }
 
 private:
-  struct Life {
+  struct StashState {
     bool made : 1 = false;
     bool for_input : 1 = false;
     bool for_weight : 1 = false;
@@ -195,7 +196,7 @@ private:
 
   void fault(std::string what) { problems_.add(program_.place, fmt::format("stage {}: {}", stage_, std::move(what))); }
 
-  void run(const ProgramTask& task, Life& life) {
+  void run(const ProgramTask& task, StashState& life) {
     const auto fault_of = [&](std::string_view what) { fault(fmt::format("{} {}", to_string(task.task), what)); };
     if (task.allocates != (task.task.pass == Pass::forward))
       fault_of(task.allocates ? "makes a stash" : "makes no stash");
@@ -217,12 +218,12 @@ private:
   const Program& program_;
   std::size_t stage_;
   Problems& problems_;
-  std::vector<Life> lives_;
+  std::vector<StashState> lives_;
   std::size_t alive_ = 0;
   std::size_t most_ = 0;
 };
 
-/// Every transfer between stages is launched once at each end, in the order that the communicators ask for.
+/// Every transfer between stages is launched once at each end, in the communicators' order.
 class Launches {
 public:
   Launches(const Program& program, Problems& problems) : program_{program}, problems_{problems} {}
@@ -238,7 +239,7 @@ private:
   using Next = std::vector<std::uint32_t>; ///< by channel: position of the next transfer
   void fault(std::string what) { problems_.add(program_.place, std::move(what)); }
 
-  /// Counts `ref`, which has to be the next of its channel.
+  /// Counts `ref`, which must be the next of its channel.
   void take(TransferRef ref, Next& next, std::string_view what) {
     if (ref.position != next[index(ref.channel)])
       fault(fmt::format("{} out of order: transfer {} of channel {}, but {} is next", what, ref.position,
@@ -290,7 +291,7 @@ private:
     check_receives();
   }
 
-  /// Receives need no order here: where it differs from that of the sends, that is a deadlock.
+  /// Receives need no order here: one that differs from that of the sends is a deadlock.
   void check_receives() {
     std::set<std::pair<ChannelId, std::uint32_t>> received;
     std::vector<std::uint32_t> counts(program_.channels.size(), 0);
@@ -310,7 +311,7 @@ private:
   Problems& problems_;
 };
 
-/// Whether one thread can issue all tasks in `issue_order`: each comes after all that it waits for.
+/// Whether one thread can issue all tasks in `issue_order`: each follows all that it waits for.
 void check_issue_order(const Program& program, Problems& problems) {
   constexpr auto nowhere = static_cast<std::size_t>(-1);
   std::vector<std::size_t> place(program.schedule.size(), nowhere);

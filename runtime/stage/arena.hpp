@@ -1,5 +1,5 @@
 #pragma once
-// Arena: a stage's memory on its device, counted as the simulator counts it (SPEC section 3).
+// Arena: a stage's memory on its device, counted like in the simulator (SPEC section 3).
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/runtime/device.hpp"
@@ -10,11 +10,11 @@
 
 namespace ppsim::runtime {
 
-/// What memory is for. Parameters, gradients and optimizer state are `fixed`; buffers are what the simulator does not
-/// predict: of transfers, inputs, scratch.
+/// The use of memory. `fixed`: parameters, gradients and optimizer state. `buffer`: memory that the simulator does not
+/// predict: transfers, inputs, scratch.
 enum class Use : std::uint8_t { fixed, stash, buffer };
 
-/// Allocates on a device and counts. What is not released, its destructor releases.
+/// Allocates on a device and counts. The destructor releases all remaining allocations.
 class Arena {
 public:
   explicit Arena(Device& device) : device_{device} {}
@@ -44,7 +44,7 @@ public:
   }
 
   [[nodiscard]] Bytes bytes(Use use) const { return bytes_[static_cast<std::size_t>(use)]; }
-  /// Of what is fixed and stashes together.
+  /// The peak of fixed memory and stashes together.
   [[nodiscard]] Bytes peak() const { return peak_; }
 
 private:

@@ -1,5 +1,5 @@
 #pragma once
-// Counter: a number that only rises, for which threads wait.
+// Counter: a monotonic number that threads wait for.
 
 #include "ppsim/base/units.hpp"
 
@@ -9,22 +9,23 @@
 
 namespace ppsim::runtime {
 
-/// How often a sleeping thread looks whether the run was stopped.
+/// The interval at which a sleeping thread checks whether the run was stopped.
 inline constexpr Duration stop_check = std::chrono::milliseconds{5};
 
-/// A number that only rises. What was written before raise() is seen after wait_for().
+/// A monotonic number. Writes before raise() are visible after wait_for().
 class Counter {
 public:
   void raise() {
-    // Sequentially consistent, as is the sleeper's count: either the sleeper sees the new value or we see the sleeper.
+    // Sequentially consistent, like the sleeper's count: either the sleeper sees the new value or this thread sees the
+    // sleeper.
     value_.fetch_add(1);
     if (sleepers_.load() == 0) return;
-    { const std::lock_guard lock{mutex_}; } // whoever saw the old value under the lock is asleep now
+    { const std::lock_guard lock{mutex_}; } // a thread that saw the old value under the lock is asleep now
     raised_.notify_all();
   }
   [[nodiscard]] std::uint64_t value() const { return value_.load(); }
 
-  /// Waits until it is `target` or more. False when stopped() turned true before.
+  /// Waits until it is `target` or more. False if stopped() returned true before.
   template <class Stopped>
   [[nodiscard]] bool wait_for(std::uint64_t target, Duration spin, const Stopped& stopped) {
     const auto until = std::chrono::steady_clock::now() + spin;

@@ -10,7 +10,7 @@ namespace ppsim::runtime {
 
 namespace {
 
-/// Lines that rank 0 prints, at most: of a thousand ranks nearly all wait.
+/// The most lines that rank 0 prints: of a thousand ranks nearly all wait.
 constexpr std::size_t most_said = 16;
 
 Message to_message(const FailureReport& report) {
@@ -29,7 +29,7 @@ FailureReport report_from(const Message& message) {
   return report;
 }
 
-/// The report, with its texts cut so that it fits.
+/// The report, with its texts cut to fit.
 Message to_message(FailureReport report, std::size_t most_bytes) {
   constexpr std::size_t longest = 500;
   for (Problem& problem : report.problems)
@@ -42,12 +42,12 @@ Message to_message(FailureReport report, std::size_t most_bytes) {
   }
 }
 
-/// Like wait_until(), for as long as `limit`.
+/// As wait_until(), but at most for `limit`.
 void wait_for(const std::function<bool()>& done, std::chrono::milliseconds limit) {
   const auto end = std::chrono::steady_clock::now() + limit;
   try {
     wait_until([&] { return done() || std::chrono::steady_clock::now() > end; }, [] {}, Wait::patient);
-  } catch (const std::runtime_error&) { // MPI fails too: go on with what is known
+  } catch (const std::runtime_error&) { // MPI also fails: continue with the known reports
   }
 }
 
@@ -87,7 +87,7 @@ Error Failures::conclude(const FailureReport& mine) {
   const auto limit = limits_.end + (messages_.rank() > 1 ? limits_.end * 2 / 3 : std::chrono::milliseconds{0});
   wait_for(
       [&] {
-        static_cast<void>(sends_.back().test()); // moves it on
+        static_cast<void>(sends_.back().test()); // makes progress
         static_cast<void>(look_now());           // for heard()
         return false;
       },

@@ -1,5 +1,5 @@
 #pragma once
-// Failures: how the processes of a run learn that one of them failed, and rank 0 says so for all.
+// Failures: processes of a run learn that one of them failed, and rank 0 reports it for all.
 
 #include "ppsim/base/error.hpp"
 
@@ -13,32 +13,32 @@
 
 namespace ppsim::runtime {
 
-/// What one process has to say of a failure.
+/// One process's report about a failure.
 struct FailureReport {
-  bool is_cause = false; ///< it failed by itself; else it was stopped, or gave up, while it waited
+  bool is_cause = false; ///< it failed by itself; otherwise it was stopped, or gave up waiting
   std::vector<Problem> problems;
 };
 
-/// How long to wait for others in a failed run.
+/// The time to wait for others in a failed run.
 struct FailureLimits {
-  std::chrono::milliseconds answers{1000}; ///< rank 0, for the others' reports
-  std::chrono::milliseconds end{3000};     ///< the others, for their end by rank 0; rank 2 and above 2 s more, so that
-                                           ///< rank 1 speaks for them where rank 0 does not
+  std::chrono::milliseconds answers{1000}; ///< rank 0 waits for the others' reports
+  std::chrono::milliseconds end{3000}; ///< the others wait until rank 0 ends them; rank 2 and above 2 s longer, so that
+                                       ///< rank 1 reports if rank 0 does not
 };
 
-/// The failures of one run. Rank 0 hears of them from all; tells all to stop; collects what each has to say.
+/// The failures of one run. All processes report to rank 0, which tells all to stop and collects the reports.
 class Failures {
 public:
   explicit Failures(MessagePassing& messages, FailureLimits limits = {});
 
-  /// Whether another process has failed. To be asked in every wait; looks once in a millisecond.
+  /// Whether another process has failed. Polled in every wait; checks at most once per millisecond.
   [[nodiscard]] bool look();
-  /// Whether one was heard of so far; elsewhere than on rank 0: that rank 0 knows of it, and speaks. From any thread.
+  /// Whether a failure is known; on other ranks than 0: that rank 0 knows and reports it. From any thread.
   [[nodiscard]] bool heard() const { return heard_; }
 
-  /// Of a process that failed, or that look() told to stop: what is to be printed. On rank 0 when all others have
-  /// answered, or had the time to; what did not fail by itself is left out where something did. Elsewhere when rank 0
-  /// has not ended this process in time, as it does when it has printed.
+  /// For a process that failed, or that look() told to stop: the error to print. On rank 0 it returns when all others
+  /// have answered or the time is over; reports without a cause are left out if there is one with a cause. On other
+  /// ranks it returns if rank 0 has not ended this process in time, as it does after printing.
   [[nodiscard]] Error conclude(const FailureReport& mine);
 
 private:
@@ -55,7 +55,7 @@ private:
 
   MessagePassing& messages_;
   FailureLimits limits_;
-  std::vector<Incoming> incoming_; ///< on rank 0 one from each other rank, elsewhere the one that says stop
+  std::vector<Incoming> incoming_; ///< on rank 0 one from each other rank, elsewhere the stop message
   std::chrono::steady_clock::time_point last_look_;
   std::atomic<bool> heard_ = false;
   Message report_;

@@ -94,7 +94,7 @@ void Guard::look(bool is_ending) {
 }
 
 bool Guard::stood_still() const {
-  constexpr std::chrono::seconds others_take{7}; // to conclude (FailureLimits), and mpirun then up to three
+  constexpr std::chrono::seconds others_take{7}; // to conclude (FailureLimits), plus up to 3 s of mpirun
   const auto woke = woke_.load();
   return woke != std::chrono::steady_clock::time_point::min() && std::chrono::steady_clock::now() - woke < others_take;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Guard: a thread that ends this process, with a word, when it is told to from outside or when something that cannot
-// be asked to give up takes too long.
+// Guard: a thread that ends this process, with a message, on a signal from outside or if an operation that cannot be
+// interrupted takes too long.
 
 #include "ppsim/base/units.hpp"
 
@@ -14,8 +14,8 @@
 
 namespace ppsim::runtime {
 
-/// Takes SIGTERM, by which mpirun ends all processes when one is gone, from when it is made: threads that others start
-/// later leave it to this one.
+/// Handles SIGTERM, by which mpirun ends all processes after one is lost. Threads started later leave the signal to
+/// this one.
 class Guard {
 public:
   Guard();
@@ -23,18 +23,18 @@ public:
   Guard& operator=(const Guard&) = delete;
   ~Guard();
 
-  /// What is to be said of an end from outside, if anything. Asked every `look_every` and, with true, at a SIGTERM,
-  /// until there is something. Called from the guard's thread.
+  /// Sets the message about an end from outside, if any. Called every `look_every` and, with true, at a SIGTERM, until
+  /// it returns one. Called on the guard's thread.
   void set_last_words(std::function<std::optional<std::string>(bool is_ending)> words);
-  /// How to end the process; by default itself alone.
+  /// How to end the process; by default only this one.
   void set_end(std::function<void()> end);
-  /// Unless it is lifted in time, ends the process: `what` is what took too long.
+  /// Ends the process unless the limit is lifted in time; `what` names what took too long.
   void set_limit(Duration limit, std::string what);
   void lift_limit();
-  /// Says nothing from now on.
+  /// Prints nothing from now on.
   void be_quiet() { quiet_ = true; }
-  /// Whether this process has just stood still (SIGSTOP): then it knows nothing of what happened. Known within
-  /// `look_every` of its waking up, for as long as it takes to end the processes of a run that has failed without it.
+  /// Whether this process was just suspended (SIGSTOP), so that it missed events. Detected within `look_every` after it
+  /// continues, for as long as it takes to end the processes of a run that has failed without it.
   [[nodiscard]] bool stood_still() const;
   static constexpr std::chrono::milliseconds look_every{100};
 

@@ -11,17 +11,17 @@
 namespace ppsim::runtime {
 namespace {
 
-/// The watcher looks this often, and takes no longer pause for time without progress: a process that was held up as a
-/// whole (SIGSTOP, a machine under load) has not failed.
+/// The watcher polls at this interval, and counts no longer pause as time without progress: a suspended process
+/// (SIGSTOP, heavy load) has not failed.
 constexpr std::chrono::milliseconds pause{5};
 constexpr std::chrono::milliseconds longest_pause{100};
 
-/// Stages that a report names at most.
+/// The most stages in a report.
 constexpr std::size_t most_named = 16;
 
 } // namespace
 
-/// What a stage does, in one word, so that it is read as it was written. On a cache line of its own.
+/// What a stage does, in one atomic word. On a separate cache line.
 struct alignas(64) Monitor::State {
   static constexpr unsigned doing_bits = 8;
   static constexpr unsigned task_bits = 32;
@@ -29,7 +29,7 @@ struct alignas(64) Monitor::State {
   std::atomic<std::uint64_t> word{0};
 
   static constexpr std::uint64_t mask(unsigned bits) { return (std::uint64_t{1} << bits) - 1; }
-  /// Counts, so that the same again is something new.
+  /// Includes a counter, so that a repeated state is new.
   void set(Doing doing, std::size_t task) {
     const std::uint64_t count = (word.load(std::memory_order_relaxed) >> (doing_bits + task_bits)) + 1;
     word.store(count << (doing_bits + task_bits) | (task & mask(task_bits)) << doing_bits |
@@ -47,10 +47,10 @@ struct alignas(64) Monitor::State {
   }
 };
 
-/// The stages as they are at one moment, and who waits for whom.
-class Monitor::Standing {
+/// The stages at one moment, and who waits for whom.
+class Monitor::Snapshot {
 public:
-  Standing(const Program& program, const std::vector<StageId>& stages, const std::vector<State>& states)
+  Snapshot(const Program& program, const std::vector<StageId>& stages, const std::vector<State>& states)
       : program_{program} {
     seen_.resize(program.stages.size());
     for (const StageId stage : stages) seen_[index(stage)] = states[index(stage)].get();
@@ -88,8 +88,8 @@ public:
     return "?";
   }
 
-  /// The stage of this process that has to act for `stage` to go on; nothing if it is itself the one, or if what it
-  /// waits for has been done and must have been lost.
+  /// The stage of this process that `stage` waits for; none if it does not wait for another, or if the awaited output
+  /// was sent and must have been lost.
   [[nodiscard]] std::optional<StageId> peer(StageId stage) const {
     const ProgramTask* task = task_of(stage);
     const Doing doing = seen_[index(stage)] ? seen_[index(stage)]->doing : Doing::nothing;
@@ -123,7 +123,7 @@ private:
                        has_run(sender, program_.transfer(ref).producer) ? ", which has run it" : "");
   }
 
-  /// Whether `stage`, as far as is known here, is past that task of its program.
+  /// Whether `stage`, as far as known here, is past that task of its program.
   [[nodiscard]] bool has_run(StageId stage, TaskId task) const {
     const auto& seen = seen_[index(stage)];
     if (!seen || seen->doing == Doing::nothing) return false;
@@ -131,7 +131,7 @@ private:
     return index(task) < index(program_.schedule.first_task(stage)) + seen->task;
   }
 
-  /// Whether the receiver is past the task whose end frees the slot for this transfer.
+  /// Whether the receiver is past the task that frees the slot for this transfer.
   [[nodiscard]] bool has_freed(TransferRef ref) const {
     const Channel& mine = program_.channel(ref);
     if (ref.position < mine.slots) return is_here(mine.to); // it was free from the start
@@ -148,7 +148,7 @@ private:
   }
 
   const Program& program_;
-  std::vector<std::optional<State::Seen>> seen_; ///< by stage; nothing for those of other processes
+  std::vector<std::optional<State::Seen>> seen_; ///< by stage; none for those of other processes
 };
 
 std::vector<StageId> all_stages(std::size_t count) {
@@ -187,11 +187,11 @@ std::string Monitor::failure() const {
 }
 
 std::string Monitor::describe(StageId stage) const {
-  return Standing{program_, stages_, states_}.describe(stage);
+  return Snapshot{program_, stages_, states_}.describe(stage);
 }
 
 std::string Monitor::standstill() const {
-  const Standing standing{program_, stages_, states_};
+  const Snapshot standing{program_, stages_, states_};
   std::vector<bool> is_missed(program_.stages.size(), false);
   for (const StageId stage : stages_)
     if (const auto peer = standing.peer(stage)) is_missed[index(*peer)] = true;
@@ -212,13 +212,13 @@ std::string Monitor::standstill() const {
 void Monitor::watch() {
   using Clock = std::chrono::steady_clock;
   std::vector<std::uint64_t> words(program_.stages.size(), 0);
-  Duration stood{0}; // without progress, or since the run was stopped
+  Duration stood{0}; // without progress, or since the stop
   bool was_stopped = false;
   bool has_told = false;
   auto looked = Clock::now();
   std::unique_lock lock{mutex_};
   while (!ended_.wait_for(lock, pause, [this] { return done_; })) {
-    lock.unlock(); // stop() and on_stuck_ must not wait for us
+    lock.unlock(); // stop() and on_stuck_ must not wait for this thread
     const auto now = Clock::now();
     stood += std::min<Duration>(now - looked, longest_pause);
     looked = now;

@@ -11,7 +11,7 @@ namespace ppsim::runtime {
 
 namespace {
 
-/// How many microbatches of `chunk` are under way at once, at most: a stage without a flush keeps so many versions.
+/// The most active microbatches of `chunk`: a stage without a flush keeps that many versions.
 std::size_t most_under_way(const StageProgram& stage, std::uint16_t chunk) {
   std::size_t under_way = 0;
   std::size_t most = 1;
@@ -23,7 +23,7 @@ std::size_t most_under_way(const StageProgram& stage, std::uint16_t chunk) {
   return most;
 }
 
-/// What was thrown, in words; what a device or transport says of its own is kept.
+/// The exception as a Problem; keeps the message of a device or transport.
 Problem problem_of(const std::exception_ptr& thrown) {
   try {
     std::rethrow_exception(thrown);
@@ -62,7 +62,7 @@ void PipelineStage::allocate_chunks() {
   const ChunkSizes& sizes = device_.sizes();
   const StageProgram& stage = program_.stages[index(stage_)];
   const std::size_t microbatches = program_.schedule.shape().microbatches;
-  // Without a flush every chunk of a stage is given as many versions as the one that needs most, as is predicted.
+  // Without a flush, every chunk of a stage gets as many versions as the one that needs most, as predicted.
   std::size_t versions = 1;
   if (program_.schedule.asynchronous())
     for (const std::uint16_t chunk : stage.chunks) versions = std::max(versions, most_under_way(stage, chunk));
@@ -233,7 +233,7 @@ void* PipelineStage::place_output(const ProgramTask& task) {
   if (!task.output) return nullptr;
   void* output = nullptr;
   if (LocalChannel* local = state_->local(*task.output)) {
-    PPSIM_ASSERT(!local->spare.empty()); // verify() has counted the slots
+    PPSIM_ASSERT(!local->spare.empty()); // verify() has checked the slots
     output = local->spare.back();
     local->spare.pop_back();
     local->content[task.output->position] = output;
@@ -276,7 +276,7 @@ void PipelineStage::compute(const ProgramTask& task, const void* input, void* ou
     device_.input_grad(chunk.versions[index(task.task.microbatch)], input, output, stash);
     [[fallthrough]];
   case Pass::weight_grad:
-    // Without a flush every microbatch has its own optimizer step, so that sums begin anew.
+    // Without a flush, every microbatch has its own optimizer step, so sums start again.
     if (program_.schedule.asynchronous()) device_.zero_gradients(chunk.state.gradients);
     device_.weight_grad(stash, chunk.state.gradients);
     if (program_.schedule.asynchronous()) update(task);
@@ -305,7 +305,7 @@ void PipelineStage::forward(const ProgramTask& task, const void* input, void* ou
 }
 
 /// The optimizer step after one microbatch of an asynchronous program (PipeDream: Harlap et al., arXiv 1806.03377,
-/// section 3.3). Parameters that a microbatch under way began with are kept: the step is then made on a copy of them.
+/// section 3.3). Parameters that an active microbatch began with are kept: the step then works on a copy.
 void PipelineStage::update(const ProgramTask& task) {
   HeldChunk& chunk = state_->chunk(task.task);
   const auto is_used = [&](void* version) {

@@ -1,4 +1,4 @@
-// How a step of a stage ends: what is done after its tasks, and what the device is seen to do until it has done all.
+// The end of a stage's step: the work after its tasks, and tracking of the device until it has finished.
 
 #include <thread>
 #include <utility>
@@ -43,7 +43,7 @@ bool PipelineStage::follow() {
     try {
       if (device_.has_passed(state.tasks[state.ended].end)) continue;
       note_standing(task);
-      if (transport_.stopped()) // by the monitor, or by whoever the transport asks
+      if (transport_.stopped()) // by the monitor, or by the transport's owner
         throw Error(ExitCode::failed, Problem{"", monitor_.stopped() ? monitor_.failure() : "stopped", ""});
     } catch (const std::exception&) {
       rethrow(&task);
@@ -54,7 +54,8 @@ bool PipelineStage::follow() {
   return true;
 }
 
-/// What the device does with its next task. Only what is new is noted, or nothing would ever stand still.
+/// Reports the device's next task to the monitor, only if its state is new: otherwise the monitor would never see a
+/// standstill.
 void PipelineStage::note_standing(const ProgramTask& task) {
   State& state = *state_;
   Doing doing = Doing::computing;
@@ -71,7 +72,7 @@ void PipelineStage::note_standing(const ProgramTask& task) {
   if (std::exchange(state.standing, doing) != doing) monitor_.note(stage_, doing, state.ended);
 }
 
-// Chunks by rising id on all stages, so that no two stages wait for each other in a circle.
+// Chunks by rising id on all stages, so that stages do not wait for each other in a cycle.
 void PipelineStage::exchange_gradients() {
   for (const HeldChunk& chunk : state_->chunks) {
     if (chunk.others_gradients == nullptr) continue;
@@ -87,7 +88,7 @@ void PipelineStage::add_gradients() {
   state_->place = {"sum of gradients", std::nullopt};
   for (const HeldChunk& chunk : state_->chunks) {
     if (chunk.others_gradients == nullptr) continue;
-    // The lower stage's first, on both, so that both get the same bits.
+    // The lower stage's first, on both, so that both get equal bits.
     device_.add_gradients(chunk.state.gradients, chunk.others_gradients, *chunk.partner < stage_);
     state_->reductions[reduction++].end = device_.stamp();
   }
@@ -110,7 +111,7 @@ bool PipelineStage::has_optimizer_step() const {
 void PipelineStage::optimizer_step() {
   const bool timed = options_.compute == Compute::timed;
   const Duration length = program_.stages[index(stage_)].optimizer;
-  // Without a flush the steps are parts of tasks; yet the scenario's optimizer follows them, and timed runs take its
+  // Without a flush the steps are parts of tasks; but the scenario's optimizer follows them, and timed runs take its
   // time.
   if (!has_optimizer_step() && (!timed || length == Duration{0})) return;
   state_->place = {"optimizer step", std::nullopt};

@@ -1,5 +1,5 @@
 #pragma once
-// What a PipelineStage holds while it runs.
+// The state of a PipelineStage.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/runtime/pipeline_stage.hpp"
@@ -13,26 +13,26 @@
 
 namespace ppsim::runtime {
 
-/// One chunk that a stage holds.
+/// One chunk of a stage.
 struct HeldChunk {
   ChunkId id{};
   ChunkState state;               ///< parameters: the newest version
   std::vector<Stash> stashes;     ///< by microbatch
-  std::vector<void*> versions;    ///< of the parameters, by microbatch: what its forward used, while it is under way
+  std::vector<void*> versions;    ///< of the parameters, by microbatch: those that its forward used, while it is active
   std::vector<void*> spare;       ///< memory for further versions (asynchronous programs)
   std::size_t updates = 0;        ///< optimizer steps
-  std::optional<StageId> partner; ///< that holds it too
+  std::optional<StageId> partner; ///< another stage that holds the chunk
   void* others_gradients = nullptr;
 };
 
-/// Outputs that wait on their own stage for their use.
+/// Outputs for the same stage.
 struct LocalChannel {
   ChannelId id{};
   std::vector<void*> spare;
   std::vector<void*> content; ///< by position
 };
 
-/// Transfers of a channel that ends here.
+/// Transfers of a channel that ends on this stage.
 struct IncomingChannel {
   ChannelId id{};
   std::uint32_t posted = 0;
@@ -43,11 +43,11 @@ struct TaskStamps {
   Stamp end{};
 };
 
-/// What a stage was about when something was thrown.
+/// The place of an exception.
 struct Place {
-  std::string_view doing; ///< after the rank and the task: "input"
+  std::string_view doing; ///< text after the rank and the task: "input"
   std::optional<StageId> peer;
-  std::optional<TaskId> input{}; ///< the task whose output is taken
+  std::optional<TaskId> input{}; ///< the task whose output is the input
 };
 
 /// "input 0F1 from rank 0".
@@ -64,7 +64,7 @@ struct PipelineStage::State {
     PPSIM_ASSERT(found != chunks.end());
     return *found;
   }
-  /// Nothing where the channel is not a local one.
+  /// Null if the channel is not local.
   [[nodiscard]] LocalChannel* local(TransferRef transfer) {
     const auto found = std::find_if(locals.begin(), locals.end(),
                                     [&](const LocalChannel& channel) { return channel.id == transfer.channel; });
@@ -77,11 +77,11 @@ struct PipelineStage::State {
   std::vector<IncomingChannel> incoming;
   void* input = nullptr;         ///< of the first chunk
   void* output = nullptr;        ///< of the last chunk
-  std::size_t step = 0;          ///< how many ended
-  std::size_t next = 0;          ///< task
-  std::size_t part = 0;          ///< of what follows the tasks
-  std::size_t ended = 0;         ///< tasks, as far as was followed
-  std::optional<Doing> standing; ///< what the next of them was seen to do
+  std::size_t step = 0;          ///< number of finished steps
+  std::size_t next = 0;          ///< the next task
+  std::size_t part = 0;          ///< the next part after the tasks
+  std::size_t ended = 0;         ///< number of ended tasks, as far as followed
+  std::optional<Doing> standing; ///< the last observed state of the next task
   Place place;
   std::vector<TaskStamps> tasks;
   std::vector<TaskStamps> reductions; ///< of chunks with a partner, by rising chunk

@@ -12,7 +12,7 @@ namespace ppsim::runtime {
 
 namespace {
 
-// Filled with NaN: a task that reads what none has written spoils the result.
+// Filled with NaN, so that a read of unwritten data corrupts the result.
 DeviceMemory make_buffer(Device& device, Bytes bytes) {
   DeviceMemory memory = allocate_on(device, bytes);
   device.fill(memory.get(), 0xff, bytes);
@@ -25,7 +25,7 @@ struct Weights {
   [[nodiscard]] ChunkState state() const { return {parameters.get(), gradients.get(), optimizer.get()}; }
 };
 
-// What one microbatch leaves at one chunk.
+// The data of one microbatch at one chunk.
 struct MicrobatchState {
   DeviceMemory y, dx;
   DeviceMemory for_input, for_weight;
@@ -84,7 +84,7 @@ private:
     for (std::size_t chunk = 0; chunk < chunks_; ++chunk) at(chunk, microbatch) = {};
   }
 
-  // Each stage's tasks in its order; between stages, any order that gives a task what it needs is as good as another.
+  // Each stage's tasks in its order; between stages, any order that satisfies dependencies is equivalent.
   void run_in_stage_order() {
     std::vector<std::size_t> done(schedule_.shape().stages);
     for (bool moved = true; moved;) {
@@ -162,8 +162,8 @@ private:
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// Largest difference, relative to the largest number of `reference`. Infinite where either is not a number or their
-// counts differ; what is all zero has to be zero.
+// The largest difference, relative to the largest number of `reference`. Infinite if either has a NaN or their sizes
+// differ; all zeros must be equal.
 double largest_error(const std::vector<float>& run, const std::vector<float>& reference) {
   if (run.size() != reference.size()) return infinity;
   double difference = 0;
@@ -179,7 +179,7 @@ double largest_error(const std::vector<float>& run, const std::vector<float>& re
   return scale > 0 ? difference / scale : infinity;
 }
 
-// The same for losses, up to the step in which training diverges in both.
+// The same for losses, until both trainings diverge.
 double largest_error(const std::vector<double>& run, const std::vector<double>& reference) {
   if (run.size() != reference.size()) return infinity;
   double error = 0;
@@ -197,7 +197,7 @@ bool have_equal_bits(const std::vector<float>& left, const std::vector<float>& r
   return left.size() == right.size() && std::memcmp(left.data(), right.data(), left.size() * sizeof(float)) == 0;
 }
 
-// Equal losses of microbatches, added in double in another order, differ by less: 2^-53 per microbatch and addition.
+// Differences of equal losses added in double in another order are below 2^-53 per microbatch and addition.
 constexpr double summation_error = 1e-12;
 
 } // namespace
@@ -218,8 +218,8 @@ TrainingResult train_one_at_a_time(const Program& program, Device& device, std::
 
 bool sums_in_reference_order(const Program& program) {
   const Schedule& schedule = program.schedule;
-  if (schedule.asynchronous()) return true; // nothing is summed: an update takes one microbatch's gradients
-  std::map<std::size_t, Task> last;         // to add to a chunk's gradients, and where
+  if (schedule.asynchronous()) return true; // nothing is summed: an update uses one microbatch's gradients
+  std::map<std::size_t, Task> last;         // the last task that adds to a chunk's gradients, by stage
   std::map<std::size_t, StageId> holder;
   for (const StageId stage : schedule.stage_ids()) {
     for (const Task& task : schedule.stage(stage)) {

@@ -10,14 +10,14 @@ namespace ppsim::runtime {
 
 namespace {
 
-constexpr Duration unknown{-1}; ///< processor time that was not recorded, as it is sent
+constexpr Duration unknown{-1}; ///< represents unrecorded processor time in messages
 
 [[noreturn]] void refuse(std::size_t has, const std::string& needs) {
   throw Error(ExitCode::failed, {"results of a rank", fmt::format("{} bytes, expected {}", has, needs),
                                  "all processes must be the same program"});
 }
 
-/// The parts of a record but `cpu`, in the order in which they are sent.
+/// The parts of a record except `cpu`, in message order.
 auto parts_of(auto& record) {
   return std::tie(record.tasks, record.arrivals, record.optimizer, record.reductions, record.static_bytes,
                   record.peak_bytes, record.buffer_bytes, record.busy, record.losses);

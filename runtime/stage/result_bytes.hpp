@@ -1,6 +1,6 @@
 #pragma once
-// StageResult as bytes, on its way to rank 0. Both ends are the same program on machines alike; what is checked is that
-// nothing is cut off or left over.
+// StageResult as bytes, for rank 0. Both ends are the same program on equal machines; only truncation and excess are
+// checked.
 
 #include "ppsim/runtime/session.hpp"
 
@@ -12,7 +12,7 @@
 
 namespace ppsim::runtime {
 
-/// Appends values, one after another: what can be copied as it lies, vectors of such, and texts.
+/// Appends trivially copyable values, vectors of them, and texts.
 class ByteWriter {
 public:
   template <class... Values>
@@ -44,7 +44,7 @@ private:
   std::vector<std::byte> bytes_;
 };
 
-/// Reads them in the same order. Throws Error (failed) where they end too soon.
+/// Reads them in the same order. Throws Error (failed) if the bytes end too soon.
 class ByteReader {
 public:
   explicit ByteReader(const std::vector<std::byte>& bytes) : bytes_{bytes} {}
@@ -52,9 +52,9 @@ public:
   void get(Values&... values) {
     (take(values), ...);
   }
-  /// A count of things of at least `size` bytes each, as many as there can still be.
+  /// A count of items of at least `size` bytes each, limited by the remaining bytes.
   [[nodiscard]] std::size_t get_count(std::size_t size);
-  /// Throws Error (failed) if something is left.
+  /// Throws Error (failed) if bytes remain.
   void end() const;
 
 private:

@@ -16,7 +16,7 @@ namespace ppsim::runtime {
 
 namespace {
 
-/// A moment of a stage's clock in the leader's time: the t of which moment = t + offset(t).
+/// A stage's time as the leader's time: the t with moment = t + offset(t).
 std::int64_t in_leaders_time(const ClockOffset& clock, std::int64_t moment) {
   const std::int64_t ahead = moment - clock.begin - clock.at_begin;
   if (clock.at_end == clock.at_begin) return clock.at_begin + ahead;
@@ -49,7 +49,7 @@ public:
     return std::move(timeline_);
   }
 
-  /// Whether a transfer ended before its sender had made its content: then the clocks do not agree.
+  /// Whether a transfer ended before its sender: then the clocks disagree.
   [[nodiscard]] bool is_unaligned() const { return unaligned_; }
 
 private:
@@ -81,8 +81,8 @@ private:
     timeline_.transfers[index(transfer.producer)] = {began, std::max(began, ended)};
   }
 
-  /// Stage by stage. Where tasks are timed and the scenario knows no optimizer, there is none: what the tiny workload's
-  /// takes says nothing.
+  /// Stage by stage. If tasks are timed and the scenario has no optimizer, there is none: the tiny workload's time has
+  /// no meaning.
   void add_updates() {
     const bool timed = options_.compute == Compute::timed;
     const bool shown = !timed || std::any_of(program_.stages.begin(), program_.stages.end(),
@@ -166,7 +166,7 @@ StageResult train(PipelineStage& stage, const Program& program, const RunOptions
 
 namespace {
 
-/// One step of stages that one thread issues, as train_step() does for one of them.
+/// One step of stages that one thread issues, as train_step() for a single one.
 void step_together(const std::vector<std::unique_ptr<PipelineStage>>& stages, const Program& program) {
   for (const auto& stage : stages) stage->begin_step();
   for (const TaskId task : program.issue_order) stages[index(program.schedule.stage_of(task))]->run_next();
@@ -215,7 +215,7 @@ MeasuredRun assemble(const Program& program, const RunOptions& options, const st
     run.stages[index(result.stage)] = measured_stage(result);
     error = std::max(error, result.clock.error);
   }
-  // Between two stages, each of which may be off by its own bound.
+  // Between two stages, each with its own error.
   if (error > 0) run.clock_error = Duration{2 * error};
   return run;
 }
@@ -227,7 +227,7 @@ TrainingResult training_result(const Program& program, const std::vector<StageRe
     training.losses.resize(result.losses.size());
     for (std::size_t step = 0; step < result.losses.size(); ++step)
       training.losses[step] += result.losses[step] / static_cast<double>(program.schedule.shape().microbatches);
-    // Of a chunk on two stages both have the same sum: prove() sees to it.
+    // Both stages of a chunk have the same sum: prove() checks it.
     for (const auto& [chunk, gradients] : result.gradients) training.gradients[index(chunk)] = gradients;
   }
   return training;
@@ -235,7 +235,7 @@ TrainingResult training_result(const Program& program, const std::vector<StageRe
 
 namespace {
 
-/// Whether stages that hold the same chunk have the same of it, bit by bit.
+/// Whether stages that hold the same chunk have equal gradients, bit by bit.
 bool copies_agree(const std::vector<StageResult>& results) {
   std::map<ChunkId, const std::vector<float>*> first;
   for (const StageResult& result : results)

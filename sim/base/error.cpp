@@ -61,9 +61,9 @@ void assertion_failed(const char* condition, std::source_location where) {
 
 std::string_view nearest_word(std::string_view word, const std::vector<std::string_view>& known) {
   std::string_view best;
-  if (word.size() > 40) return best; // no name is that long; the distance would be work for nothing
+  if (word.size() > 40) return best; // no name is that long, so the distance is irrelevant
   const std::string lower = lower_case(word);
-  // What begins with the word is nearer than anything else, the shortest of those first.
+  // Names that begin with the word are nearest, the shortest first.
   using Distance = std::pair<std::size_t, std::size_t>;
   Distance best_distance{std::min<std::size_t>((word.size() + 2) / 3, 4) + 1, 0};
   for (const std::string_view candidate : known) {

@@ -30,7 +30,7 @@ void for_each_index(std::size_t count, std::size_t threads, const std::function<
     std::vector<std::jthread> helpers;
     for (std::size_t helper = 1; helper < std::min(threads, count); ++helper) try {
         helpers.emplace_back(take_turns);
-      } catch (const std::system_error&) { // the system starts no more: those that are there do all the work
+      } catch (const std::system_error&) { // the system starts no more threads: the existing ones do all the work
         break;
       }
     take_turns();

@@ -11,7 +11,7 @@
 namespace ppsim {
 namespace {
 
-/// A unit's spelling and how many base units it is.
+/// A unit's spelling and its size in base units.
 struct Unit {
   std::string_view name;
   std::int64_t scale;
@@ -47,9 +47,9 @@ constexpr std::array shown_byte_units{Unit{"TiB", kibi* kibi* kibi* kibi}, Unit{
                                       Unit{"MiB", kibi* kibi}, Unit{"KiB", kibi}, Unit{"B", 1}};
 
 constexpr Int128 largest_amount = 900'000'000'000'000'000;    // far below 2^63, so that sums of a few cannot overflow
-constexpr Int128 most_operations = 9'000'000'000'000'000'000; // which nobody adds up
+constexpr Int128 most_operations = 9'000'000'000'000'000'000; // operation counts are never added
 
-/// mantissa * 10^exponent, and what follows it.
+/// mantissa * 10^exponent, and the text after it.
 struct NumberAndRest {
   std::int64_t mantissa = 0;
   int exponent = 0;
@@ -60,7 +60,7 @@ bool is_digit(char character) {
   return character >= '0' && character <= '9';
 }
 
-/// "e3" or "E-2" at the front of `text`, if it is one; a unit that begins with e is left alone.
+/// Parses "e3" or "E-2" at the front of `text`; does not touch a unit that begins with e.
 int take_exponent(std::string_view& text) {
   if (text.empty() || (text.front() != 'e' && text.front() != 'E')) return 0;
   const std::size_t sign = text.size() > 1 && (text[1] == '+' || text[1] == '-') ? 1 : 0;
@@ -73,8 +73,8 @@ int take_exponent(std::string_view& text) {
   return negative ? -exponent : exponent;
 }
 
-/// A plain decimal in whole numbers: no floating point, so that every machine reads the same. Digits beyond the
-/// eighteenth do not count.
+/// Parses a plain decimal with integers, so that every machine gets the same value. Ignores digits after the
+/// eighteenth.
 std::optional<NumberAndRest> split_number(std::string_view text) {
   NumberAndRest split;
   bool any = false;
@@ -133,7 +133,7 @@ std::string with_unit(std::int64_t amount, std::span<const Unit> largest_first) 
   return fmt::format("{} {}", amount, largest_first.back().name);
 }
 
-/// With as many decimals as it has; in a binary unit four, rounded.
+/// With all its decimals; in a binary unit four, rounded.
 std::string with_all_digits(std::int64_t amount, std::span<const Unit> largest_first) {
   const auto fitting = std::ranges::find_if(largest_first, [&](const Unit& unit) { return amount >= unit.scale; });
   const Unit unit = fitting == largest_first.end() ? largest_first.back() : *fitting;
@@ -155,7 +155,7 @@ std::int64_t scale_rounded(std::int64_t value, std::int64_t numerator, std::int6
 Duration Bandwidth::time_for(Bytes bytes, std::int64_t parts) const {
   constexpr Int128 second = 1'000'000'000;
   constexpr Int128 longest =
-      Int128{1} << 61; // a scenario with such a transfer is refused by its sums, not by a wrapped time
+      Int128{1} << 61; // sums then refuse a scenario with such a transfer, instead of wrapping around
   const Int128 rate = Int128{bytes_per_second_} * parts;
   const Int128 time = (bytes.count() * second + rate - 1) / rate;
   return Duration{static_cast<std::int64_t>(std::min(time, longest))};

@@ -11,7 +11,7 @@ namespace {
 
 using Node = WaitGraph::Node;
 
-/// Finds a cycle among nodes that are stuck, where the run stops first.
+/// Finds a cycle among stuck nodes, at the place where the run stops first.
 class CycleSearch {
 public:
   CycleSearch(const WaitGraph& graph, const std::function<bool(std::uint8_t)>& light)
@@ -23,8 +23,7 @@ public:
 
   [[nodiscard]] std::vector<Waiting> shortest() {
     search_from(on_some_cycle());
-    // Every cycle has an arc that is not light, or else any of its nodes will do. Large graphs have very many: as far
-    // as time allows.
+    // Every cycle has an arc that is not light, or any node suffices. Large graphs have very many, so time is limited.
     for (const Node start : ends_of_waits()) {
       if (visited_ > most_visited) break;
       search_from(start);
@@ -38,8 +37,8 @@ private:
   static constexpr std::uint64_t full_weight = std::uint64_t{1} << 32U;
   static constexpr std::size_t most_visited = 4'000'000;
 
-  /// Of what is stuck, keeps the strongly connected components that wait for no other one: there
-  /// the run stops, and what is after them would only be reported later.
+  /// Keeps the strongly connected components of stuck nodes that wait for no other component: the run stops there
+  /// first.
   void keep_first_components() {
     const std::vector<std::uint32_t> component = components();
     const std::size_t count = graph_.size() + 1;
@@ -55,13 +54,13 @@ private:
       stuck_[node] = stuck_[node] && sizes[component[node]] > 1 && !is_behind[component[node]];
   }
 
-  /// Tarjan's algorithm over the stuck nodes, on a stack of its own: by node, the number of its strongly connected
+  /// Tarjan's algorithm over the stuck nodes, with an explicit stack: the number of each node's strongly connected
   /// component.
   // NOLINTNEXTLINE(readability-function-cognitive-complexity): in pieces it would be harder to follow
   [[nodiscard]] std::vector<std::uint32_t> components() const {
     struct Visit {
       Node node = 0;
-      std::size_t next = 0; ///< arc to look at
+      std::size_t next = 0; ///< next arc
     };
     std::vector<std::uint32_t> number(graph_.size(), 0); // in order of visits, from 1
     std::vector<std::uint32_t> lowest(graph_.size(), 0);
@@ -103,7 +102,7 @@ private:
     return component;
   }
 
-  /// Something stuck waits for each of the stuck: following them leads around a cycle.
+  /// Every stuck node waits for a stuck node, so following them leads into a cycle.
   [[nodiscard]] Node on_some_cycle() const {
     const auto first_stuck = [&](Node node) {
       const auto arcs = graph_.waiting_for(node);
@@ -129,7 +128,7 @@ private:
     return ends;
   }
 
-  /// Dijkstra's algorithm from `start` back to itself, no further than the best cycle so far.
+  /// Dijkstra's algorithm from `start` back to itself, limited by the best cycle so far.
   void search_from(Node start) {
     using Reached = std::pair<std::uint64_t, Node>;
     std::priority_queue<Reached, std::vector<Reached>, std::greater<>> open;

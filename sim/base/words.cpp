@@ -13,7 +13,7 @@
 namespace ppsim {
 namespace {
 
-/// Length of the colour code that `text` begins with; 0 where it begins with none.
+/// Length of the colour code at the start of `text`; 0 if there is none.
 std::size_t colour_code_length(std::string_view text) {
   return text.starts_with("\033[") ? std::min(text.find('m'), text.size() - 1) + 1 : 0;
 }

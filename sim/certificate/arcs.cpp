@@ -1,4 +1,3 @@
-// Which sequence waits for which.
 
 #include "arcs.hpp"
 

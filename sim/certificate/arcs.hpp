@@ -1,5 +1,5 @@
 #pragma once
-// Which sequence waits for which.
+// Dependencies between sequences.
 
 #include "ppsim/certificate/certificate.hpp"
 
@@ -9,13 +9,13 @@
 
 namespace ppsim::certificate {
 
-/// By sequence, the arcs that lead to it and that leave it, as positions in the list of arcs.
+/// By sequence, its incoming and outgoing arcs, as positions in the list of arcs.
 struct ArcsBySequence {
   explicit ArcsBySequence(const CertificateInstance& instance);
   std::vector<std::vector<std::size_t>> into, out_of;
 };
 
-/// Every sequence after those that it waits for; none where arcs lead in a circle.
+/// A topological order of the sequences; none if arcs form a cycle.
 [[nodiscard]] std::optional<std::vector<std::size_t>> order_along_arcs(const CertificateInstance& instance);
 
 } // namespace ppsim::certificate

@@ -1,4 +1,4 @@
-// Rules are applied, stage by stage and from stage to stage, until nothing changes or there is a contradiction.
+// Applies the rules, stage by stage and between stages, until nothing changes or a contradiction arises.
 
 #include "ppsim/base/words.hpp"
 #include "ppsim/certificate/certificate.hpp"
@@ -18,7 +18,7 @@ namespace ppsim {
 namespace certificate {
 namespace {
 
-/// By sequence of `members`, from which of them arcs lead to it, over whatever other sequences.
+/// By sequence of `members`: the members from which arcs lead to it, possibly through other sequences.
 std::vector<std::vector<bool>> find_followers(const CertificateInstance& instance, const ArcsBySequence& arcs,
                                               const std::vector<std::size_t>& members, Meter& meter) {
   std::vector<std::vector<bool>> follows(members.size(), std::vector<bool>(members.size(), false));
@@ -44,7 +44,7 @@ std::vector<std::vector<bool>> find_followers(const CertificateInstance& instanc
 
 class Proof {
 public:
-  /// Of that no order of `instance` ends by `end`.
+  /// Tries to prove that no order of `instance` ends by `end`.
   Proof(const CertificateInstance& instance, Time end, Meter& meter)
       : instance_{instance}, arcs_{instance}, meter_{meter}, place_of_(instance.sequences.size()) {
     std::vector<std::vector<std::size_t>> members(instance.capacity.size());
@@ -60,13 +60,13 @@ public:
     known_.looked_at.assign(members.size(), 0);
   }
 
-  /// Applies all rules, until they say nothing new.
+  /// Applies all rules until nothing changes.
   void propagate() {
     do apply_cheap_rules();
     while (!is_over() && apply_other_rules());
   }
 
-  /// Whether it is impossible that x runs before y. If so, y does before x from then on.
+  /// Whether x cannot run before y. If so, y runs before x from then on.
   bool show(const CertificateCase& step) {
     const std::size_t stage = instance_.sequences[step.x_sequence].stage;
     const Place x{place_of_[step.x_sequence], step.x_microbatch};
@@ -83,17 +83,17 @@ public:
 
   [[nodiscard]] bool is_over() const { return meter_.is_spent() || known_.contradiction; }
   [[nodiscard]] std::size_t passes() const { return passes_; }
-  /// What was found to contradict itself, in words; empty where nothing was.
+  /// The contradiction in words; empty if there is none.
   [[nodiscard]] std::string contradiction() const;
 
 private:
   struct State {
     std::vector<Known> stages;
-    std::vector<std::uint64_t> looked_at; ///< by stage: its changes() when the costly rules looked at it
+    std::vector<std::uint64_t> looked_at; ///< by stage: its changes() when the expensive rules last ran
     std::optional<Contradiction> contradiction;
   };
 
-  /// That `task` runs after `first`, both of `stage`.
+  /// Assumes that `task` runs after `first`, both of `stage`.
   void suppose(std::size_t stage, Place task, Place first) {
     known_.stages[stage].raise_before(0, task, first.sequence, static_cast<Count>(first.index + 1));
     note_contradiction(known_.stages[stage]);
@@ -102,7 +102,7 @@ private:
     if (!known_.contradiction) known_.contradiction = stage.contradiction();
   }
 
-  /// Rule 1 along the arcs that lead to the sequences of a stage, as each view sees them.
+  /// Rule 1 along the arcs to the sequences of a stage, in each view.
   void take_arcs(Known& stage) {
     for (const std::size_t member : stage.members()) {
       for (const std::size_t arc : arcs_.into[member])
@@ -129,7 +129,7 @@ private:
     return changes;
   }
 
-  /// Along the stages and back, as most of what changes does so because of a neighbour.
+  /// Forward and backward along the stages, because most changes come from neighbours.
   void apply_cheap_rules() {
     for (bool changed = true; changed && !is_over(); ++passes_) {
       changed = false;
@@ -138,7 +138,7 @@ private:
     }
   }
 
-  /// Rules 5c, 6 and 7, where anything has changed since they looked. Whether they changed anything.
+  /// Rules 5c, 6 and 7 on stages that have changed since. Returns whether anything changed.
   bool apply_other_rules() {
     bool changed = false;
     for (std::size_t i = 0; i < known_.stages.size() && !is_over(); ++i) {
@@ -159,7 +159,7 @@ private:
   const CertificateInstance& instance_;
   ArcsBySequence arcs_;
   Meter& meter_;
-  std::vector<std::size_t> place_of_; ///< of a sequence, among those of its stage
+  std::vector<std::size_t> place_of_; ///< position of a sequence among those of its stage
   State known_;
   std::size_t passes_ = 0;
 };

@@ -1,4 +1,4 @@
-// What makes a certificate none, whatever it claims.
+// Checks whether a certificate is well-formed, regardless of its claims.
 
 #include "ppsim/base/words.hpp"
 #include "ppsim/certificate/certificate.hpp"
@@ -99,7 +99,7 @@ private:
     }
   }
 
-  /// Adds `amount` for every microbatch, up to what is too much anyway. Neither may be below 0.
+  /// Adds `amount` for every microbatch, saturating above the limit. Both must be non-negative.
   void add(std::int64_t& total, std::int64_t amount) const {
     const std::int64_t most = Limits::total / static_cast<std::int64_t>(instance_.microbatches);
     if (amount > most || total > Limits::total - amount * static_cast<std::int64_t>(instance_.microbatches))

@@ -1,4 +1,4 @@
-// Rule 7: how long a stage idles at least.
+// Rule 7: the least idle time of a stage.
 
 #include "ppsim/base/detail/wide.hpp"
 
@@ -10,14 +10,14 @@
 namespace ppsim::certificate {
 namespace {
 
-/// What a stage can have done in one view by times that only rise.
+/// The most work of a stage in one view by rising times.
 class WorkByThen {
 public:
   WorkByThen(const Known& stage, std::size_t view)
       : stage_{stage}, view_{view}, started_(stage.sequences(), 0), ended_(stage.sequences(), 0) {
     for (std::size_t v = 0; v < stage.sequences(); ++v)
       if (stage.room(view) && stage.seen(view, v).net > 0) takers_.push_back(v);
-    // Most work for its memory first.
+    // The most work per memory first.
     std::ranges::stable_sort(takers_, [&](std::size_t a, std::size_t b) {
       const SeenSequence& one = stage.seen(view, a);
       const SeenSequence& two = stage.seen(view, b);
@@ -25,7 +25,7 @@ public:
     });
   }
 
-  /// U(time) of docs/synthesis.md; no time may be before the last one.
+  /// U(time) of docs/synthesis.md; times must not fall.
   Time operator()(Time time) {
     advance(time);
     Time work = 0;
@@ -46,7 +46,7 @@ public:
   }
 
 private:
-  /// How many tasks of each sequence may have started before `time`, and ended.
+  /// The number of tasks of each sequence that may have started before `time`, and of those that may have ended.
   void advance(Time time) {
     for (std::size_t v = 0; v < stage_.sequences(); ++v) {
       const auto earliest = [&](std::size_t index) { return stage_.earliest(view_, {v, index}); };
@@ -60,11 +60,10 @@ private:
   const Known& stage_;
   std::size_t view_;
   std::vector<std::size_t> started_, ended_;
-  std::vector<std::size_t> takers_; ///< those of which memory may hold back some
+  std::vector<std::size_t> takers_; ///< sequences whose tasks memory may delay
 };
 
-/// U changes after the times at which tasks start, or end, at the earliest, and nowhere else: between two of them the
-/// stage idles the more the later it is.
+/// U changes only after the earliest starts or ends of tasks: between two of them, the idle time grows with time.
 std::vector<Time> times_of_change(const Known& stage, std::size_t view) {
   std::vector<Time> times{0, stage.end()};
   for (std::size_t v = 0; v < stage.sequences(); ++v)
@@ -79,7 +78,7 @@ std::vector<Time> times_of_change(const Known& stage, std::size_t view) {
   return times;
 }
 
-/// Of each of the rising `times` how long the stage idles by then at least.
+/// For each of the rising `times`, the least idle time of the stage until then.
 std::vector<Time> idle_by(const Known& stage, std::size_t view, const std::vector<Time>& times) {
   WorkByThen work{stage, view};
   std::vector<Time> idle;
@@ -91,9 +90,8 @@ std::vector<Time> idle_by(const Known& stage, std::size_t view, const std::vecto
   return idle;
 }
 
-/// The times of change of both views, as `view` sees them. Idle time, as a function of time, rises as fast as time does
-/// or stands still, and begins to stand still at these alone: the sum of one forwards and one backwards is largest at
-/// one of them.
+/// The times of change of both views, in `view`. Idle time grows at most as fast as time and starts to stay constant
+/// only at these, so the sum of a forward and a backward one is largest at one of them.
 std::vector<Time> times_of_both(const Known& stage, std::size_t view) {
   std::vector<Time> times = times_of_change(stage, view);
   for (const Time time : times_of_change(stage, 1 - view)) times.push_back(stage.end() - time);
@@ -108,7 +106,7 @@ void apply_rule_of_idle_time(Known& stage) {
   if (stage.is_over()) return;
   const std::vector<Time> forwards = idle_by(stage, 0, times_of_both(stage, 0));
   const std::vector<Time> backwards = idle_by(stage, 1, times_of_both(stage, 1));
-  // The same times in both, the other way round.
+  // The same times in both views, reversed.
   for (std::size_t i = 0; i < forwards.size(); ++i)
     if (stage.work() + forwards[i] + backwards[backwards.size() - 1 - i] > stage.end())
       return stage.contradict(Contradiction::Kind::idle, 0, {});

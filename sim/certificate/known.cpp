@@ -1,4 +1,4 @@
-// What is known of a stage.
+// The state of a stage in a proof.
 
 #include "known.hpp"
 
@@ -19,7 +19,7 @@ Known::Known(const CertificateInstance& instance, std::size_t stage, std::vector
   }
   for (const std::size_t view : both_views) {
     if (instance.capacity[stage]) views_[view].room = *instance.capacity[stage] - (view == 0 ? 0 : left);
-    views_[view].changed_before.assign(sequences(), 0); // all of it is news
+    views_[view].changed_before.assign(sequences(), 0); // everything is new
     views_[view].changed_now.assign(sequences(), 0);
     for (const std::size_t member : members_)
       begin_times(view, view == 0 ? 0 : instance.sequences[member].tail.count());
@@ -30,14 +30,14 @@ Known::Known(const CertificateInstance& instance, std::size_t stage, std::vector
       if (earliest(0, {i, j}) > latest(0, {i, j})) contradict(Contradiction::Kind::late, 0, {i, j});
 }
 
-/// Of the next sequence: its tasks one after another, from `first` on.
+/// For the next sequence: its tasks one after another, from `first`.
 void Known::begin_times(std::size_t view, Time first) {
   std::vector<Time>& times = views_[view].earliest;
   const Time duration = seen(view, times.size() / microbatches_).duration;
   for (std::size_t j = 0; j < microbatches_; ++j) times.push_back(first + static_cast<Time>(j) * duration);
 }
 
-/// What runs before a task in its own sequence, and in those that arcs lead from.
+/// The tasks before a task in its own sequence, and in those with arcs to it.
 void Known::begin_counts(std::size_t view, const std::vector<std::vector<bool>>& follows) {
   for (std::size_t i = 0; i < sequences(); ++i)
     for (std::size_t j = 0; j < microbatches_; ++j)
@@ -54,7 +54,7 @@ Time Known::work() const {
   return work;
 }
 
-// With the tasks after it in its sequence, at once: end_of() relies on that they start one after another.
+// Raises also the tasks after it in its sequence: end_of() relies on their order.
 void Known::raise_earliest(std::size_t view, Place task, Time time) {
   const Time duration = seen(view, task.sequence).duration;
   for (; task.index < microbatches_ && time > earliest(view, task); ++task.index, time += duration) {
@@ -72,7 +72,7 @@ void Known::raise_before(std::size_t view, Place task, std::size_t sequence, Cou
   if (is_itself || count > most(view, task, sequence)) return contradict(Contradiction::Kind::itself, view, task);
   known = count;
   note_change(view, task);
-  note_change(1 - view, other(task)); // where that is the most that run before it
+  note_change(1 - view, other(task)); // if that is the most that run before it
 }
 
 void Known::raise_before(std::size_t view, Place task, std::span<const Count> counts) {
@@ -85,10 +85,10 @@ void Known::contradict(Contradiction::Kind kind, std::size_t view, Place task) {
   if (!contradiction_) contradiction_ = Contradiction{kind, stage_, view, task};
 }
 
-// Of the stretch without idle time that ends last, let z be a task that starts no later than all others of it: nothing
-// of the stretch starts before earliest(z), and all that may start no earlier than z is work of it. So the end is the
-// largest sum of an earliest start and the work of what starts no earlier. Tasks are taken from the latest on; what is
-// left starts no later than the last one taken, so that it is over once even all of the work would not do.
+// Consider the last interval without idle time, and its task z with the earliest start among them. Nothing in the
+// interval starts before earliest(z), and all tasks that start no earlier than z may be its work. So the end is the
+// largest sum of an earliest start and the work that starts no earlier. Tasks are taken in descending order of start.
+// Remaining tasks start no later than the last one taken, so the search ends once all remaining work would not suffice.
 Time Known::end_of(std::size_t view, std::vector<Count> counts, Time floor) const {
   const View& seen = views_[view];
   Time all = 0;
@@ -128,7 +128,7 @@ bool Known::has_news() const {
   });
 }
 
-/// Rules look at the task itself, the ones before it in its sequence, and those known to run before it.
+/// Rules use the task itself, the ones before it in its sequence, and those known to run before it.
 bool Known::has_news(std::size_t view, Place task) const {
   if (first_changed(view, task.sequence) <= task.index) return true;
   const std::span<const Count> counts = before(view, task);

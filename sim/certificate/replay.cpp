@@ -1,4 +1,4 @@
-// The order of a certificate, run task by task.
+// Runs the order of a certificate task by task.
 
 #include "replay.hpp"
 
@@ -39,7 +39,7 @@ private:
   }
   [[nodiscard]] std::string name(std::size_t sequence) const { return in_quotes(instance_.sequences[sequence].name); }
 
-  /// Each row has the sequences of its stage, once for each microbatch.
+  /// Each row must contain the sequences of its stage, once per microbatch.
   bool is_complete() {
     std::vector<std::size_t> found(instance_.sequences.size(), 0);
     for (std::size_t stage = 0; stage < rows_.size(); ++stage)
@@ -79,7 +79,7 @@ private:
     return all_fit;
   }
 
-  /// Whether the next task of `sequence` has what it waits for; then `start` is no earlier than that was there.
+  /// Whether the inputs of the next task of `sequence` are ready; raises `start` to that time.
   bool is_released(std::size_t sequence, Duration& start) const {
     const std::size_t microbatch = ends_[sequence].size();
     return std::ranges::all_of(arcs_.into[sequence], [&](std::size_t i) {
@@ -90,7 +90,7 @@ private:
     });
   }
 
-  /// Runs each stage as far as it comes, and again when what its next task may wait for has run.
+  /// Runs each stage as far as possible, and again when an input of its next task is ready.
   bool runs() {
     std::vector<std::size_t> next(rows_.size(), 0);
     std::vector<Duration> free(rows_.size());
@@ -128,7 +128,7 @@ private:
   const CertificateInstance& instance_;
   const std::vector<std::vector<std::size_t>>& rows_;
   ArcsBySequence arcs_;
-  std::vector<std::vector<Duration>> ends_; ///< by sequence, of the tasks that have run
+  std::vector<std::vector<Duration>> ends_; ///< by sequence, for the tasks that have run
   OrderVerdict verdict_;
 };
 

@@ -1,11 +1,11 @@
 #pragma once
-// The order of a certificate, run.
+// Runs the order of a certificate.
 
 #include "ppsim/certificate/certificate.hpp"
 
 namespace ppsim::certificate {
 
-/// Of a well-formed certificate that has an order.
+/// For a well-formed certificate with an order.
 [[nodiscard]] OrderVerdict replay(const Certificate& certificate);
 
 } // namespace ppsim::certificate

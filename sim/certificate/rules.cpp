@@ -18,19 +18,19 @@ Counts known_before(const Known& stage, std::size_t view, Place task) {
   return {counts.begin(), counts.end()};
 }
 
-/// All that is in `more`, too.
+/// Raises `counts` to at least `more`.
 void join(Counts& counts, std::span<const Count> more) {
   for (std::size_t v = 0; v < counts.size(); ++v) counts[v] = std::max(counts[v], more[v]);
 }
 
-/// The first `count` tasks of sequence `v`, and what is known to run before them, too.
+/// Includes the first `count` tasks of sequence `v`, and what is known to run before them.
 void join_first(const Known& stage, std::size_t view, Counts& counts, std::size_t v, Count count) {
   if (count == 0) return;
   join(counts, stage.before(view, {v, static_cast<std::size_t>(count) - 1}));
   counts[v] = std::max(counts[v], count);
 }
 
-/// Calls `work` for every task, those of the same index together, in both views.
+/// Calls `work` for every task in both views, index by index.
 template <class Work>
 void for_each_task(const Known& stage, const Work& work) {
   for (const std::size_t view : both_views)
@@ -41,8 +41,8 @@ void for_each_task(const Known& stage, const Work& work) {
       }
 }
 
-/// Rules 1 and 2: what runs before what is known to run before `x` does so, too. (Rule 1 for times is
-/// Known::raise_earliest().)
+/// Rules 1 and 2: tasks before a task that runs before `x` also run before `x`. (Known::raise_earliest() is rule 1 for
+/// times.)
 void take_over_what_is_before(Known& stage, std::size_t view, Place x) {
   if (x.index > 0) {
     const Place previous{x.sequence, x.index - 1};
@@ -61,8 +61,7 @@ void wait_for_work(Known& stage, std::size_t view, Place x) {
   stage.raise_earliest(view, x, stage.end_of(view, known_before(stage, view, x), stage.earliest(view, x)));
 }
 
-/// Rule 4. Of the tasks of `v` before `x` the last one is the first in the other view; rule 1 says the same of the
-/// others there.
+/// Rule 4. The last task of `v` before `x` is the first one in the other view; rule 1 covers the others there.
 void tell_other_view(Known& stage, std::size_t view, Place x) {
   for (std::size_t v = 0; v < stage.sequences(); ++v) {
     const Count count = stage.before(view, x)[v];
@@ -72,8 +71,8 @@ void tell_other_view(Known& stage, std::size_t view, Place x) {
   }
 }
 
-/// What is to be given before `x` starts, beyond what there is room for; none where memory has no limit. Sequences that
-/// give more than they take are not counted, but for the one of `x`.
+/// The memory that must be freed before `x` starts, beyond the capacity; none if memory is unlimited. Ignores sequences
+/// that free more than they take, except that of `x`.
 std::optional<std::int64_t> to_be_given(const Known& stage, std::size_t view, Place x) {
   const std::optional<std::int64_t> room = stage.room(view);
   if (!room) return std::nullopt;
@@ -97,7 +96,7 @@ std::int64_t divided_up(std::int64_t value, std::int64_t by) {
   return value <= 0 ? 0 : (value - 1) / by + 1;
 }
 
-/// What the first `count` tasks of `v`, which gives, give.
+/// The memory freed by the first `count` tasks of `v`.
 std::int64_t given(const Known& stage, std::size_t view, std::size_t v, Count count) {
   return -stage.seen(view, v).net * count;
 }
@@ -117,19 +116,19 @@ void fit_into_memory(Known& stage, std::size_t view, Place x) {
   if (most < *needed) return stage.contradict(Contradiction::Kind::memory, view, x);
   for (const std::size_t v : by) {
     const std::int64_t others = most - given(stage, view, v, stage.most(view, x, v));
-    // No more than the most, which would do: a Count.
+    // At most the number that suffices, so it fits a Count.
     const auto count = static_cast<Count>(divided_up(*needed - others, -stage.seen(view, v).net));
     stage.raise_before(view, x, v, count);
   }
 }
 
-/// Rule 5c, for two sequences that give: what holds of `x` in each of the ways in which they may give enough.
+/// Rule 5c, for two sequences that free memory: what holds for `x` in every way in which they may free enough.
 class TwoGivers {
 public:
   TwoGivers(Known& stage, std::size_t view, Place x, std::size_t a, std::size_t b)
       : stage_{stage}, view_{view}, x_{x}, a_{a}, b_{b}, least_(stage.sequences(), std::numeric_limits<Count>::max()) {}
 
-  /// Together they have to give `needed`.
+  /// Together they must free `needed`.
   void apply(std::int64_t needed) {
     const Count least_of_b = stage_.before(view_, x_)[b_];
     for (Count of_a = stage_.before(view_, x_)[a_]; of_a <= stage_.most(view_, x_, a_); ++of_a) {
@@ -137,7 +136,7 @@ public:
       const std::int64_t of_b = std::max<std::int64_t>(least_of_b, divided_up(missing, -stage_.seen(view_, b_).net));
       if (of_b > stage_.most(view_, x_, b_)) continue;
       try_counts(of_a, static_cast<Count>(of_b));
-      // More of a and no fewer of b is more work; and there is no news where x may be as it is known to be.
+      // More of a and at least as many of b is more work; and nothing is new if the bounds of x do not change.
       if (of_b == least_of_b || says_nothing()) break;
     }
     if (!end_) return stage_.contradict(Contradiction::Kind::memory, view_, x_);
@@ -167,7 +166,7 @@ private:
   Place x_;
   std::size_t a_;
   std::size_t b_;
-  std::optional<Time> end_; ///< the least one
+  std::optional<Time> end_; ///< the least end
   Counts least_;            ///< by sequence
 };
 
@@ -183,11 +182,11 @@ void try_pairs_of_givers(Known& stage, std::size_t view, Place x) {
     }
 }
 
-/// Rule 6, for the tasks of `v` from the first that may run on either side of `x` on.
+/// Rule 6, for the tasks of `v` from the first one that may run before or after `x`.
 void try_before_next(Known& stage, std::size_t view, Place x, std::size_t v) {
   while (!stage.is_over()) {
     const Count count = stage.before(view, x)[v];
-    if (count == stage.most(view, x, v)) return; // x runs before all the others
+    if (count == stage.most(view, x, v)) return; // x runs before all others
     const Place y{v, static_cast<std::size_t>(count)};
     Counts counts = known_before(stage, view, x);
     join(counts, stage.before(view, y));

@@ -1,6 +1,6 @@
 #pragma once
-// The rules of docs/synthesis.md, by their numbers there, as far as they look at one stage. Each of them raises what is
-// known of `stage`, or finds that it contradicts itself.
+// The rules of docs/synthesis.md, by number, that concern one stage. Each raises bounds of `stage`, or finds a
+// contradiction.
 
 #include "known.hpp"
 

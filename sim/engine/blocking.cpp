@@ -12,18 +12,18 @@
 namespace ppsim {
 namespace {
 
-/// A transfer as both of its ends see it.
+/// A transfer with the state of both ends.
 struct Exchange {
   TaskId sender = no_task;
   TaskId receiver = no_task; ///< the task that needs it
   Duration length{0};
-  int posted = 0;             ///< ends that have posted it
-  SimTime posted_at{};        ///< the later of the two so far
-  TaskId posted_by = no_task; ///< the task before the batch that posted it last
+  int posted = 0;             ///< number of ends that have posted it
+  SimTime posted_at{};        ///< the later one so far
+  TaskId posted_by = no_task; ///< the task before the last batch that posted it
 };
 
 /// `blocking`. A slot is a task or an overlapped pair. Before each slot, and after the last, a stage posts one batch:
-/// the sends of the slot before and the receives of this one. It goes on when all transfers of the batch are done.
+/// the sends of the slot before and the receives of this one. It continues when all transfers of the batch are done.
 class BlockingSimulation {
 public:
   BlockingSimulation(const TaskGraph& graph, std::span<const SimTime> stage_ready)
@@ -58,9 +58,9 @@ private:
   static constexpr std::uint32_t none = 0xFFFFFFFFU;
 
   struct StageState {
-    std::size_t next = 0; ///< first task of the slot that the pending batch is for
-    std::size_t open = 0; ///< transfers of the pending batch that are not done
-    SimTime batch_done{}; ///< end of its last transfer so far; at least the time of posting
+    std::size_t next = 0; ///< first task of the pending batch's slot
+    std::size_t open = 0; ///< unfinished transfers of the pending batch
+    SimTime batch_done{}; ///< end of its last transfer so far; at least the posting time
     TaskId released_by = no_task;
     Cause cause = Cause::none;
     bool finished = false;
@@ -82,7 +82,7 @@ private:
   [[nodiscard]] std::size_t start_of_stage(std::size_t stage) const {
     return index(schedule_.first_task(make_id<StageId>(stage)));
   }
-  /// Where the slot starts that `task` is in, and where it ends.
+  /// The first task of the slot that contains `task`, and its end.
   [[nodiscard]] std::size_t slot_begin(std::size_t task) const {
     return index(pair_begin(schedule_, make_id<TaskId>(task)));
   }
@@ -124,7 +124,7 @@ private:
     });
   }
 
-  /// Both ends have posted: the transfer runs, and each end may go on if it was the last of its batch.
+  /// Both ends have posted: the transfer runs, and an end continues if it was the last of its batch.
   void finish(const Exchange& exchange) {
     const std::size_t sender = index(exchange.sender);
     timeline_.transfers[sender] = {exchange.posted_at, exchange.posted_at + exchange.length};
@@ -138,8 +138,8 @@ private:
   void done_at(std::size_t stage, const Exchange& exchange, Cause cause) {
     StageState& state = stages_[stage];
     const SimTime end = timeline_.transfers[index(exchange.sender)].end;
-    // Among transfers that end together the lowest cause, then the lowest sender is named, so that order of visits does
-    // not matter.
+    // Among transfers that end together, the lowest cause, then the lowest sender is recorded, so that the order of
+    // visits does not matter.
     const bool tie = end == state.batch_done && state.cause != Cause::order && state.cause != Cause::none &&
                      std::pair{cause, exchange.sender} < std::pair{state.cause, state.released_by};
     if (end > state.batch_done || tie) {

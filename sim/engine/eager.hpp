@@ -1,5 +1,5 @@
 #pragma once
-// Which sends do not wait for their receive.
+// Sends that do not wait for their receive.
 
 #include "ppsim/engine/hang.hpp"
 
@@ -8,11 +8,11 @@
 
 namespace ppsim {
 
-/// As the public one; `eager[id]`: whether the transfer of task `id` does not wait for its receive.
+/// As the public overload; `eager[id]`: whether the transfer of task `id` does not wait for its receive.
 [[nodiscard]] std::optional<Hang> find_hang(const Schedule& schedule, const CommOrder& order,
                                             Communicators communicators, const std::vector<bool>& eager);
 
-/// Whether the transfer of `sender`, which sends, does not wait for its receive (Streams::eager_below).
+/// Whether the transfer of `sender` does not wait for its receive (Streams::eager_below).
 [[nodiscard]] bool is_eager(const TaskGraph& graph, TaskId sender);
 
 } // namespace ppsim

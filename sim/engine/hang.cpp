@@ -22,20 +22,20 @@ using Node = WaitGraph::Node;
 
 /// Why something waits.
 enum class Why : std::uint8_t {
-  order,  ///< a task for the one before it on its stage
-  launch, ///< a unit to be launched: for the task before it
-  behind, ///< a unit to get in front: for the unit before it on its communicator
-  front,  ///< a unit to be done: to get in front
-  member, ///< a unit to be done: for a transfer of its own
-  meet,   ///< a transfer: for a unit of either side to get in front
-  held    ///< a task: for a unit to be done
+  order,  ///< a task waits for the one before it on its stage
+  launch, ///< the launch of a unit waits for the task before it
+  behind, ///< a unit waits for the unit before it on its communicator
+  front,  ///< a unit is done after it reached the front
+  member, ///< a unit is done after its own transfers
+  meet,   ///< a transfer waits until the units of both sides are in front
+  held    ///< a task waits until a unit is done
 };
 constexpr bool is_light(std::uint8_t why) {
   const auto reason = static_cast<Why>(why);
   return reason == Why::order || reason == Why::front || reason == Why::member;
 }
 
-/// By task, the one that needs its output; no_task where it stays on its stage, or goes nowhere.
+/// By task, the consumer of its output on another stage; otherwise no_task.
 std::vector<TaskId> consumers_of(const Schedule& schedule, const CommOrder& order) {
   const ScheduleIndex where{schedule};
   std::vector<TaskId> consumers(schedule.size(), no_task);
@@ -49,7 +49,7 @@ std::vector<TaskId> consumers_of(const Schedule& schedule, const CommOrder& orde
   return consumers;
 }
 
-/// What waits for what: a node per task (a pair is one, by its first half), per unit to get in front, per unit to be
+/// The wait graph: a node per task (a pair is one, by its first half), per unit reaching the front, per unit being
 /// done, and per transfer.
 class HangGraph {
 public:
@@ -77,7 +77,7 @@ public:
   [[nodiscard]] std::size_t end_in(std::uint32_t unit, TaskId sender) const {
     return ppsim::end_in(plan_, order_, unit, sender);
   }
-  /// The same: the one that `task` waits for, its input rather than what it is held by.
+  /// The same for the one that `task` waits for: its input, if that is in the unit.
   [[nodiscard]] std::size_t awaited(std::uint32_t unit, TaskId task) const {
     const auto members = plan_.of(unit);
     const auto feeds = [&](std::uint32_t position) {
@@ -143,26 +143,24 @@ private:
   WaitGraph graph_;
 };
 
-/// A cycle as it is reported: each sentence is of one wait, but for steps along the order of a stage, which read as
-/// one.
+/// A cycle as it is reported: one sentence per wait; consecutive steps along the order of a stage share one.
 class CycleDescription {
 public:
   CycleDescription(const Schedule& schedule, const CommOrder& order, const HangGraph& graph)
       : schedule_{schedule}, order_{order}, graph_{graph} {}
 
-  /// One operation after another on a communicator: positions in CommOrder::ops().
-  struct Behind {
+  /// An operation queued after another on a communicator: positions in CommOrder::ops().
+  struct CommunicatorWait {
     std::size_t operation = 0;
     std::size_t before = 0;
   };
 
   void describe(std::vector<Waiting> cycle) {
-    // An operation that waits for the other side comes first. Where nothing leads to another stage, a task does: what
-    // it waits for is launched after it.
+    // Starts with an operation that waits for the other side, or, if none leads to another stage, with a task.
     const auto meets = [](const Waiting& wait) { return static_cast<Why>(wait.why) == Why::meet; };
     if (const auto meeting = std::ranges::find_if(cycle, meets); meeting != cycle.end()) {
       std::ranges::rotate(cycle, meeting);
-      std::ranges::rotate(cycle, cycle.end() - 1); // with the unit whose transfer it is
+      std::ranges::rotate(cycle, cycle.end() - 1); // with the unit of the transfer
       enter(graph_.end_in(graph_.unit(cycle[0].node), graph_.sender(cycle[0].on)));
     } else {
       const auto holds = [](const Waiting& wait) { return static_cast<Why>(wait.why) == Why::held; };
@@ -171,14 +169,14 @@ public:
     for (std::size_t i = 0; i < cycle.size(); ++i) add(cycle[i], cycle[(i + 1) % cycle.size()]);
   }
   [[nodiscard]] std::vector<std::string>& sentences() { return sentences_; }
-  [[nodiscard]] const std::vector<Behind>& behind() const { return behind_; }
+  [[nodiscard]] const std::vector<CommunicatorWait>& behind() const { return behind_; }
 
 private:
   void enter(std::size_t operation) { operation_ = operation; }
   [[nodiscard]] std::string name(std::size_t operation) const { return to_string(schedule_, order_.ops()[operation]); }
   [[nodiscard]] std::string name(TaskId task) const { return to_string(schedule_.task(task)); }
 
-  /// The member of the unit that `wait.on` is, when it is done: the one that the next step is about.
+  /// The member of the unit of `wait.on` that the next step is about.
   [[nodiscard]] std::size_t member(const Waiting& next, std::size_t otherwise) const {
     const std::uint32_t unit = graph_.unit(next.node);
     return static_cast<Why>(next.why) == Why::member ? graph_.end_in(unit, graph_.sender(next.on)) : otherwise;
@@ -188,7 +186,7 @@ private:
     switch (static_cast<Why>(wait.why)) {
     case Why::front:
     case Why::member:
-      return; // one side of what the next sentence says
+      return; // the next sentence says it
     case Why::meet:
       return meet(graph_.unit(wait.on), graph_.sender(wait.node));
     case Why::behind:
@@ -217,7 +215,7 @@ private:
     enter(before);
   }
 
-  /// What is after `task`, which is after others: the last of them is named.
+  /// Describes what follows `task` on its stage; names the last task.
   void stand_after(std::size_t stage, TaskId task, bool further) {
     if (further) sentences_.pop_back();
     stage_ = stage;
@@ -238,14 +236,14 @@ private:
   const Schedule& schedule_;
   const CommOrder& order_;
   const HangGraph& graph_;
-  std::size_t operation_ = 0; ///< that the next sentence is of
+  std::size_t operation_ = 0; ///< of the next sentence
   std::string subject_;       ///< of a sentence about the order of a stage
   std::size_t stage_ = 0;     ///< and its stage
   std::vector<std::string> sentences_;
-  std::vector<Behind> behind_;
+  std::vector<CommunicatorWait> behind_;
 };
 
-/// Between two stages, on one communicator, each group of the one has to belong to one group of the other.
+/// Between two stages, on one communicator, each group of one stage must match one group of the other.
 class GroupCheck {
 public:
   GroupCheck(const Schedule& schedule, const CommOrder& order, Communicators communicators)
@@ -270,7 +268,7 @@ public:
   }
 
 private:
-  /// Of a transfer: its stage, and its position in CommOrder::ops().
+  /// An end of a transfer: its stage, and its position in CommOrder::ops().
   struct End {
     std::uint32_t stage = 0;
     std::uint32_t operation = 0;
@@ -293,23 +291,24 @@ private:
   const Schedule& schedule_;
   const CommOrder& order_;
   Communicators communicators_;
-  std::vector<std::uint32_t> group_of_; ///< by operation: the first one of its group
-  /// By group, the other stage and the communicator: the first transfer of them that was met, its ends.
+  std::vector<std::uint32_t> group_of_; ///< by operation: the first operation of its group
+  /// By group, the other stage and the communicator: the ends of the first transfer between them.
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::size_t>, std::pair<std::uint32_t, std::uint32_t>> first_;
 };
 
-/// Looks for a change that makes an order run to its end.
-class Mender {
+/// Searches for a change with which the order runs to its end.
+class FixSearch {
 public:
-  Mender(const Schedule& schedule, const CommOrder& order, Communicators communicators, const std::vector<bool>& eager,
-         const std::vector<TaskId>& consumers, std::size_t stuck)
+  FixSearch(const Schedule& schedule, const CommOrder& order, Communicators communicators,
+            const std::vector<bool>& eager, const std::vector<TaskId>& consumers, std::size_t stuck)
       : schedule_{schedule}, order_{order}, communicators_{communicators}, eager_{eager}, consumers_{consumers},
         stuck_{stuck} {}
 
-  [[nodiscard]] std::string fix(const std::vector<CycleDescription::Behind>& waits) const {
+  [[nodiscard]] std::string fix(const std::vector<CycleDescription::CommunicatorWait>& waits) const {
     constexpr std::size_t most_tried = 16;
     std::vector<Change> changes;
-    for (const bool neighbours : {true, false}) // nothing but words of one stage between two tasks is easiest to change
+    for (const bool neighbours :
+         {true, false}) // operations of one stage between the same two tasks are easiest to swap
       for (std::size_t i = 0; i < std::min(waits.size(), most_tried); ++i) add_changes(waits[i], neighbours, changes);
     std::string partly;
     for (const Change& change : changes) {
@@ -326,7 +325,8 @@ public:
   }
 
 private:
-  /// These two operations from `position` on. The order is made when it is tried: there may be millions of operations.
+  /// Replaces the operations from `position`. The order is only built when it is tried, because it may have millions of
+  /// operations.
   struct Change {
     std::size_t position = 0;
     CommOp first, second;
@@ -337,8 +337,9 @@ private:
     return HangGraph{schedule_, order, communicators, eager_, consumers_}.stuck();
   }
 
-  /// Other orders, or one group, of two operations that follow each other.
-  void add_changes(const CycleDescription::Behind& wait, bool neighbours, std::vector<Change>& changes) const {
+  /// Adds swaps and a group of two consecutive operations.
+  void add_changes(const CycleDescription::CommunicatorWait& wait, bool neighbours,
+                   std::vector<Change>& changes) const {
     const CommOp& before = order_.ops()[wait.before];
     const CommOp& operation = order_.ops()[wait.operation];
     if (wait.before + 1 != wait.operation || operation.joins) return;
@@ -373,8 +374,8 @@ private:
     return operation < order_.first(make_id<StageId>(stage + 1)) && order_.ops()[operation].joins;
   }
 
-  /// Whether `op` is not launched before what it sends is made, nor after what needs what it receives: as
-  /// check_operations() asks, of pairs too.
+  /// Whether `op` is launched after its content is made and before its content is needed, as check_operations()
+  /// requires.
   [[nodiscard]] bool fits(const CommOp& op, std::size_t stage) const {
     const std::size_t place = index(schedule_.first_task(make_id<StageId>(stage))) + op.before;
     return op.is_send ? place >= index(pair_end(schedule_, op.sender))
@@ -438,7 +439,8 @@ std::optional<Hang> find_hang(const Schedule& schedule, const CommOrder& order, 
   CycleDescription description{schedule, order, graph};
   description.describe(shortest_cycle(graph.graph(), is_light));
   return Hang{.cycle = std::move(description.sentences()),
-              .fix = Mender{schedule, order, communicators, eager, consumers, graph.stuck()}.fix(description.behind())};
+              .fix =
+                  FixSearch{schedule, order, communicators, eager, consumers, graph.stuck()}.fix(description.behind())};
 }
 
 std::optional<Hang> find_hang(const Schedule& schedule, const CommOrder& order, Communicators communicators,

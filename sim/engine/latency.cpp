@@ -5,7 +5,7 @@
 namespace ppsim {
 namespace {
 
-template <bool in_slices> // compiled by itself: inlined beside the other models, its loop gets slower
+template <bool in_slices> // compiled separately: inlined beside the other models, its loop becomes slower
 [[gnu::noinline]] Timeline run_latency(const TaskGraph& graph, std::span<const SimTime> stage_ready) {
   const Dag& dag = graph.dag();
   const Wiring::Graph& edges = dag.wiring->graph;
@@ -40,7 +40,7 @@ template <bool in_slices> // compiled by itself: inlined beside the other models
 } // namespace
 
 Timeline simulate_latency(const TaskGraph& graph, std::span<const SimTime> stage_ready) {
-  const bool in_slices = graph.dag().slices > 1; // told apart once, so that the usual loop has no test for it
+  const bool in_slices = graph.dag().slices > 1; // decided once, so that the common loop has no test
   return in_slices ? run_latency<true>(graph, stage_ready) : run_latency<false>(graph, stage_ready);
 }
 

@@ -14,7 +14,7 @@
 namespace ppsim {
 namespace {
 
-/// The directed links of a network, each with the moment at which it is free and the transfer that held it last.
+/// The directed links of a network, each with its free time and its last transfer.
 class Links {
 public:
   struct State {
@@ -24,7 +24,7 @@ public:
 
   Links(const Schedule& schedule, const Network& network) : network_{network}, outgoing_(schedule.shape().stages) {}
 
-  /// The link that a transfer takes: the node's one uplink towards other nodes, else the pair's own.
+  /// The link of a transfer: the node's uplink to other nodes, otherwise the pair's own.
   State& between(StageId from, StageId to) {
     if (!network_.same_node(from, to)) return uplinks_[index(from) / network_.stages_per_node];
     auto& links = outgoing_[index(from)];
@@ -70,7 +70,7 @@ public:
   }
 
 private:
-  /// A task ends. Before that, one whose output leaves in slices has a first event: the first slice is made.
+  /// The end of a task, or before it the completion of the first slice of its output.
   struct Event {
     SimTime at{};
     std::uint32_t task = 0;
@@ -85,7 +85,7 @@ private:
     if (in_slices && sliced_edge(task)) events_.push({dag_.first_slice(span), task, stage});
   }
 
-  /// The edge over which the output of `task` leaves in slices, if it does: its target and link.
+  /// The edge of a sliced output of `task`, if any: its target and link.
   [[nodiscard]] std::optional<std::pair<std::uint32_t, LinkClass>> sliced_edge(std::uint32_t task) const {
     for (auto [edge, end] = out_edges(task, dag_.wiring->graph); edge != end; ++edge)
       if (dag_.is_sliced(schedule_.task(TaskId{task}), dag_.wiring->graph[*edge].link()))
@@ -93,10 +93,10 @@ private:
     return std::nullopt;
   }
 
-  /// Whether this is the first event of a task whose output leaves in slices.
+  /// Whether this event is the first slice of a task.
   [[nodiscard]] bool sends_first_slice(std::uint32_t task) const { return !under_way_[task] && sliced_edge(task); }
 
-  /// The link is held from the first slice to the last.
+  /// The link is busy from the first slice to the last.
   void send_slices(std::uint32_t from, StageId stage) {
     under_way_[from] = true;
     const auto [to, link_class] = sliced_edge(from).value();
@@ -106,7 +106,7 @@ private:
     const SimTime asked = dag_.first_slice(span);
     const SimTime begin = std::max(asked, link.free);
     const Span transfer = dag_.sliced_transfer(sender, link_class, span, begin);
-    // Where the task itself ends too late for that, it was not the link that held the transfer up.
+    // If the task itself ends too late, the link did not delay the transfer.
     if (begin > asked && transfer.end == begin + dag_.transfer_of(sender, link_class))
       timeline_.transfer_released_by[from] = link.last;
     timeline_.transfers[from] = transfer;
@@ -123,7 +123,7 @@ private:
       if (tag.link() != LinkClass::none) {
         other = schedule_.stage_of(TaskId{to});
         arrival = in_slices && dag_.is_sliced(schedule_.task(TaskId{from}), tag.link())
-                      ? timeline_.transfers[from].end // under way since the first slice
+                      ? timeline_.transfers[from].end // active since the first slice
                       : send(from, links_.between(stage, other), tag.link());
       } else if (tag.is_pair()) {
         arrival += durations_.pair_delay(timeline_.tasks[from].length());
@@ -147,7 +147,7 @@ private:
   Durations durations_;
   Links links_;
   std::vector<std::uint8_t> waiting_;
-  std::vector<bool> under_way_; ///< by task, with slices: its first one has left
+  std::vector<bool> under_way_; ///< by task, with slices: its first one was sent
   Timeline timeline_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
 };

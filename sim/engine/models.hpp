@@ -1,5 +1,5 @@
 #pragma once
-// The transfer models that simulate() chooses from, and what they share.
+// The transfer models of simulate(), and shared functions.
 
 #include "ppsim/graph/timeline.hpp"
 
@@ -12,16 +12,15 @@ namespace ppsim {
 [[nodiscard]] Timeline simulate_latency(const TaskGraph& graph, std::span<const SimTime> stage_ready);
 /// `link`: discrete events. A link serves transfers in the order in which their senders ended.
 [[nodiscard]] Timeline simulate_link(const TaskGraph& graph, std::span<const SimTime> stage_ready);
-/// The transfer model `blocking` (SPEC section 2). Stages start at zero, or when `stage_ready` says. Throws Error
-/// (`no`) when the order deadlocks under it.
+/// The transfer model `blocking` (SPEC section 2). Stages start at zero or at `stage_ready`. Throws Error (`no`) if the
+/// order deadlocks under it.
 [[nodiscard]] Timeline simulate_blocking(const TaskGraph& graph, std::span<const SimTime> stage_ready = {});
 
-/// No task has run; the first one of a stage cannot start before its stage is ready. `stage_ready` may be empty: at
-/// zero, then.
+/// A timeline before any task has run; stages cannot start before `stage_ready`, or zero if it is empty.
 [[nodiscard]] Timeline empty_timeline(const Schedule& schedule, std::span<const SimTime> stage_ready);
 
-/// Notes that `from` lets `to` start at `arrival` at the earliest. Of several inputs that arrive last together the task
-/// before on the stage is named, then the lowest id: the result must not depend on the order of calls.
+/// Records that `from` lets `to` start at `arrival` at the earliest. Of several inputs that arrive last together, the
+/// task before on the stage is recorded, otherwise the lowest id, so that the order of calls does not matter.
 inline void release(Timeline& timeline, std::uint32_t from, std::uint32_t to, SimTime arrival, Cause cause) {
   SimTime& start = timeline.tasks[to].start;
   TaskId& by = timeline.released_by[to];

@@ -12,18 +12,18 @@ namespace ppsim {
 namespace {
 
 constexpr std::size_t steps = 8;
-constexpr std::size_t settled = 4; ///< steps after which the start no longer counts
+constexpr std::size_t settled = 4; ///< steps after which the start has no effect
 
-/// Where costs are all but equal, a run may not settle for long; it is tried twice as long up to here.
+/// With nearly equal costs, a run may not settle for long; it is doubled up to this limit.
 constexpr std::size_t most_tasks_of_longer_run = std::size_t{1} << 19;
 
-/// At most 2p microbatches are under way (docs/model.md), so that no task waits for one further back; twice that, to be
-/// safe where links are shared.
+/// At most 2p microbatches are active (docs/model.md), so no task waits for an older one; doubled as a margin for
+/// shared links.
 std::size_t reach(const Shape& shape) {
   return 4 * shape.stages;
 }
 
-/// After so many microbatches every replica has had the same number of turns; at most Limits::tasks.
+/// The number of microbatches after which every replica had the same number of turns; at most Limits::tasks.
 std::size_t turns(const Schedule& schedule) {
   std::vector<std::size_t> replicas(schedule.shape().chunks());
   for (const StageId stage : schedule.stage_ids())
@@ -34,7 +34,7 @@ std::size_t turns(const Schedule& schedule) {
   return round;
 }
 
-/// The shortest run that is tried: fill, two periods, a window to compare and the drain.
+/// The first run: fill, two periods, a window to compare and the drain.
 std::size_t first_run(const Schedule& schedule) {
   return 4 * (reach(schedule.shape()) + turns(schedule));
 }
@@ -59,14 +59,14 @@ std::vector<std::vector<SimTime>> ends_of(const TaskGraph& graph) {
 struct Period {
   std::size_t microbatches = 1;
   Duration length{0};
-  bool repeats = false; ///< every pass before the drain was seen to follow the one a period earlier by `length`
+  bool repeats = false; ///< every pass before the drain follows the one a period earlier by `length`
 };
 
-/// The least number of microbatches, a multiple of `round`, after which everything is the same but later; else the
-/// longest that could be seen. Each end follows from those of `window` microbatches, so what holds for so many holds
-/// from there on.
+/// The least number of microbatches, a multiple of `round`, after which all times repeat with an offset; otherwise the
+/// longest that could be observed. Each end depends on those of `window` microbatches, so a repetition over the window
+/// continues.
 Period period_of(const std::vector<std::vector<SimTime>>& ends, std::size_t window, std::size_t round) {
-  const std::size_t last = ends.front().size() - window; // what comes after it drains
+  const std::size_t last = ends.front().size() - window; // the rest drains
   Period period;
   for (std::size_t ahead = round; window + ahead <= last - last / 4; ahead += round) {
     period = {ahead, ends.front()[last - 1] - ends.front()[last - 1 - ahead]};
@@ -98,7 +98,7 @@ Duration interval_of_steps(const TaskGraph& graph) {
 Duration interval_of_microbatches(const TaskGraph& graph) {
   const Schedule& schedule = graph.schedule();
   const Shape& shape = schedule.shape();
-  PPSIM_ASSERT(schedule.origin() != nullptr); // no file says so
+  PPSIM_ASSERT(schedule.origin() != nullptr); // files are never asynchronous
   const auto& [generator, request] = *schedule.origin();
   const std::size_t per_microbatch = schedule.size() / shape.microbatches;
   Period period;
@@ -113,7 +113,7 @@ Duration interval_of_microbatches(const TaskGraph& graph) {
   }
   const auto every = static_cast<std::int64_t>(period.microbatches);
   const auto microbatches = static_cast<std::int64_t>(shape.microbatches);
-  const std::int64_t length = period.length.count(); // times microbatches it may not fit
+  const std::int64_t length = period.length.count(); // times microbatches it may overflow
   return Duration{length / every * microbatches + divide_rounded(length % every * microbatches, every)};
 }
 

@@ -13,14 +13,14 @@ namespace {
 
 using Turn = StepTimer::Turn;
 
-/// What all lanes of a task take, by the graph's costs.
+/// Task times from the graph's costs, equal for all lanes.
 struct OwnTimes {
   static constexpr std::size_t width = 1;
   Durations durations;
   [[nodiscard]] Duration operator()(std::size_t task, std::size_t /*lane*/) const { return durations[task]; }
 };
 
-/// By what each takes when it runs alone.
+/// Task times from the times alone, by lane.
 struct TimesAlone {
   static constexpr std::size_t width = StepTimer::lanes;
   const Dag& dag;
@@ -35,7 +35,7 @@ struct TimesAlone {
   }
 };
 
-/// Steps of one order side by side, each in a lane of its own.
+/// Concurrent steps of one order, each in a lane.
 template <class Times>
 class Recurrence {
 public:
@@ -69,7 +69,7 @@ public:
     }
   }
 
-  /// By lane: when all is over.
+  /// By lane: the end of everything.
   [[nodiscard]] std::vector<Duration> ends(const HeldChunks& held) const {
     std::vector<Duration> ends(width);
     for (std::size_t lane = 0; lane < width; ++lane) {
@@ -115,7 +115,7 @@ private:
   std::vector<Duration> transfer_; ///< by class of link, then boundary
   std::unique_ptr<Lanes[]> sent_;  // NOLINT: as above; by task: when its output is where it is needed
   std::vector<Lanes> free_;        ///< by stage: when its last task ended
-  std::vector<Lanes> gradients_;   ///< by chunk: when its last gradient was there
+  std::vector<Lanes> gradients_;   ///< by chunk: the end of its last gradient
 };
 
 template <class Times>
@@ -126,7 +126,7 @@ std::vector<Duration> run_recurrence(const TaskGraph& graph, std::span<const Tur
   return recurrence.ends(held);
 }
 
-/// Of the lanes one by one, by simulation.
+/// Simulates the lanes one by one.
 std::vector<Duration> simulate_lanes(const TaskGraph& graph, std::span<const Duration> alone) {
   TaskGraph sampled = graph.with_costs(graph.scenario());
   std::vector<Duration> times(graph.size());

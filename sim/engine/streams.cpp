@@ -18,7 +18,7 @@
 namespace ppsim {
 namespace {
 
-/// The task or the transfer whose end let something happen; the lower of two is named where both end together.
+/// The task or the transfer whose end released something; of two that end together, the lower one.
 class Releaser {
 public:
   static constexpr Releaser none() { return Releaser{0xFFFFFFFFU}; }
@@ -34,31 +34,30 @@ private:
   std::uint32_t key_;
 };
 
-/// When something happened, and what it followed from.
+/// A time with its cause.
 struct Moment {
   SimTime at{};
   Releaser by = Releaser::none();
 };
 
-/// What is left of a running task where transfers slow it down, in units of which slowdown_ppm go by in a nanosecond
-/// without transfers, and unchanged_ppm with them: whole numbers, so that nothing is lost however often they begin and
-/// end.
+/// The remaining work of a running task if transfers slow it down. Units: slowdown_ppm pass per nanosecond without
+/// transfers, and unchanged_ppm with them. Integers, so that no rounding accumulates.
 struct Work {
   Int128 left = 0;
-  SimTime since{};           ///< when `left` was left
-  std::uint32_t version = 0; ///< of its end among the events
+  SimTime since{};           ///< the time of `left`
+  std::uint32_t version = 0; ///< of its end event
   std::uint32_t flows = 0;   ///< transfers from and to its stage
 };
 
 /// One stage's compute stream.
 struct ComputeStream {
-  std::uint32_t next = 0; ///< the first task that is not done
+  std::uint32_t next = 0; ///< the first unfinished task
   std::uint32_t end = 0;  ///< after its last task
   std::uint32_t running = StreamPlan::none;
 };
 
-/// Discrete events in time order. What happens at one moment does not depend on the order in which its events are
-/// taken: everything starts at the latest of the moments it waits for, and of equal ones a fixed one is named.
+/// Discrete events in time order. The result does not depend on the order of events at one moment: everything starts at
+/// the latest of its inputs, and of equal ones a fixed one is recorded.
 template <bool slows>
 class StreamSimulation {
 public:
@@ -82,7 +81,7 @@ public:
     }
   }
 
-  /// Nothing where the order hangs.
+  /// None if the order hangs.
   std::optional<Timeline> run() {
     while (!events_.empty()) {
       check_stop();
@@ -118,18 +117,18 @@ private:
   struct Event {
     enum Kind : std::uint8_t { ready, task, transfer };
     SimTime at{};
-    std::uint32_t id = 0; ///< stage; of a transfer, its sender
+    std::uint32_t id = 0; ///< stage; for a transfer, its sender
     Kind kind = ready;
     std::uint32_t version = 0;
     bool operator>(const Event& other) const {
       if (at != other.at) return at > other.at;
-      return id != other.id ? id > other.id : kind > other.kind; // never equal: what happens does not hang on the heap
+      return id != other.id ? id > other.id : kind > other.kind; // never equal: the result does not depend on the heap
     }
   };
 
   struct Transfer {
     Duration length{0};
-    std::uint32_t receiver = StreamPlan::none; ///< the task, or the first half of the pair, that waits for it
+    std::uint32_t receiver = StreamPlan::none; ///< the waiting task, or the first half of the pair
     bool eager = false;
     bool ended = false;
   };
@@ -138,9 +137,9 @@ private:
     Moment launched;
     Moment front;
     Moment done;
-    std::uint32_t open = 0; ///< members that are not done
+    std::uint32_t open = 0; ///< unfinished members
     bool is_launched = false;
-    bool is_next = false; ///< nothing is before it on its communicator
+    bool is_next = false; ///< it is the first on its communicator
     bool is_in_front = false;
   };
 
@@ -170,8 +169,7 @@ private:
       }
   }
 
-  /// The task that waits for an operation with CommOp::holds. After the last one of its stage it is the number of
-  /// tasks, for all stages.
+  /// The task that waits for an operation with CommOp::holds. After the last one of any stage: the number of tasks.
   [[nodiscard]] std::uint32_t held_by(const StreamUnit& unit, const CommOp& op) const {
     const std::uint32_t task = ppsim::held_by(schedule_, unit, op);
     return task < stages_end(unit.stage) ? task : static_cast<std::uint32_t>(graph_.size());
@@ -192,7 +190,7 @@ private:
     }
   }
 
-  /// The tasks of `stage` below its next one are done: launches what is after them, then the next one.
+  /// The tasks of `stage` before its next one are done: launches the operations after them, then the next task.
   void go_on(std::size_t stage) {
     const ComputeStream& stream = stages_[stage];
     const bool first = stream.next == first_task(stage);
@@ -207,10 +205,11 @@ private:
     if (stream.next < stream.end) arrive(stream.next, stage, first ? Cause::none : Cause::order, moment.by.id());
   }
 
-  /// One of the things that `task`, or the first half of a pair, waits for is there.
+  /// An input of `task`, or of the first half of a pair, has arrived.
   void arrive(std::uint32_t task, std::size_t stage, Cause cause, TaskId by, TaskId group = no_task) {
     SimTime& start = timeline_.tasks[task].start;
-    // Of what comes last together, the task before is named, else the lowest cause, then the lowest sender.
+    // Of inputs that arrive last together, the task before is recorded, otherwise the lowest cause, then the lowest
+    // sender.
     const auto rank = [](Cause why, TaskId who) {
       return std::tuple{why != Cause::order && why != Cause::none, why, who};
     };
@@ -242,14 +241,14 @@ private:
     }
   }
 
-  /// The second half of a pair follows from the first.
+  /// The first half releases the second half of a pair.
   void name_first_half(std::uint32_t first) {
     timeline_.tasks[first + 1] = timeline_.tasks[first];
     timeline_.released_by[first + 1] = TaskId{first};
     timeline_.cause[first + 1] = Cause::pair;
   }
 
-  /// Work that goes by in a nanosecond.
+  /// Work per nanosecond.
   [[nodiscard]] std::int64_t rate(const Work& work) const { return work.flows > 0 ? unchanged_ppm : slowdown_; }
 
   void schedule_end(std::size_t stage) {
@@ -294,7 +293,7 @@ private:
     go_on(stage);
   }
 
-  /// `unit` is launched, and nothing is before it.
+  /// `unit` is launched and first on its communicator.
   void get_in_front(std::uint32_t number) {
     Unit& unit = units_[number];
     unit.is_in_front = true;
@@ -338,7 +337,7 @@ private:
     if (units_[receive].is_in_front) finish_member(receive, Releaser::transfer(sender));
   }
 
-  /// One of the members of a unit is done. The last ones to be done name what that followed from.
+  /// A member of a unit is done. The last ones record the cause.
   void finish_member(std::uint32_t number, Releaser by) {
     Unit& unit = units_[number];
     unit.done = {now_, now_ > unit.done.at ? by : std::min(unit.done.by, by)};
@@ -351,7 +350,7 @@ private:
     if (units_[next].is_launched) in_front_.push_back(next);
   }
 
-  /// What waits for `op` is told that it, and the rest of its unit, is done.
+  /// Notifies the waiters of `op` that it and the rest of its unit are done.
   void finish_operation(const CommOp& op, std::uint32_t number) {
     const StreamUnit& unit = plan_.units[number];
     const Releaser by = units_[number].done.by;
@@ -369,7 +368,7 @@ private:
 
   /// An operation that `stage` waits for after its last task is done.
   void hold_end(std::size_t stage, Releaser by) {
-    if (!by.is_transfer()) return; // no later than its last task
+    if (!by.is_transfer()) return; // not after its last task
     if (timeline_.held_end.empty()) timeline_.held_end.resize(stages_.size());
     HeldEnd& held = timeline_.held_end[stage];
     if (now_ > held.at || held.by == no_task || by.id() < held.by) held = {now_, by.id()};
@@ -394,18 +393,18 @@ private:
   bool in_one_piece_;
   std::int64_t slowdown_; ///< Streams::slowdown_ppm
   std::vector<ComputeStream> stages_;
-  std::vector<Work> work_;          ///< by stage, where transfers slow tasks
+  std::vector<Work> work_;          ///< by stage, if transfers slow tasks
   std::vector<Transfer> transfers_; ///< by sender
   std::vector<Unit> units_;
-  std::vector<std::uint32_t> waits_;       ///< by task, or first half of a pair: what it waits for and is not there
-  std::vector<std::uint32_t> next_launch_; ///< by stage: the first unit that is not launched
-  std::vector<std::uint32_t> in_front_;    ///< units that have got in front just now
+  std::vector<std::uint32_t> waits_;       ///< by task, or first half of a pair: number of missing inputs
+  std::vector<std::uint32_t> next_launch_; ///< by stage: the first unlaunched unit
+  std::vector<std::uint32_t> in_front_;    ///< units that just reached the front
   SimTime now_{};
   Timeline timeline_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
 };
 
-/// Nothing where the order hangs.
+/// None if the order hangs.
 std::optional<Timeline> run(const TaskGraph& graph, const CommOrder& order, Communicators communicators,
                             std::span<const SimTime> stage_ready) {
   PPSIM_ASSERT(stage_ready.empty() || stage_ready.size() == graph.schedule().shape().stages);

@@ -6,19 +6,19 @@
 namespace ppsim {
 namespace {
 
-/// A moment, and what happened then.
+/// A time with its cause.
 struct ReleasedAt {
   SimTime at{};
   UpdateRelease by;
 };
 
-/// The later of two moments; the first where they are equal.
+/// The later of two; the first if they are equal.
 ReleasedAt later(const ReleasedAt& a, const ReleasedAt& b) {
   return b.at > a.at ? b : a;
 }
 
 /// When `stage` has run its tasks and, under `blocking`, sent the last one's output; under `streams`, done the
-/// operations that it waits for after it.
+/// operations that it waits for.
 ReleasedAt own_tasks(const TaskGraph& graph, const Timeline& timeline, StageId stage) {
   const Schedule& schedule = graph.schedule();
   const std::size_t end = index(schedule.end_task(stage));
@@ -35,14 +35,14 @@ ReleasedAt own_tasks(const TaskGraph& graph, const Timeline& timeline, StageId s
   return done;
 }
 
-/// What the tasks of a step leave for the update.
+/// The inputs of the update from a step's tasks.
 struct TasksDone {
-  std::vector<ReleasedAt> stages;    ///< when each has run its own
-  std::vector<ReleasedAt> gradients; ///< by chunk: when they are there, on every stage that holds it
+  std::vector<ReleasedAt> stages;    ///< when each has run its tasks
+  std::vector<ReleasedAt> gradients; ///< by chunk: when they are complete, on every stage that holds it
   std::vector<bool> trained;         ///< by chunk: whether a task adds to its weights
 };
 
-/// When the last task that adds to a chunk's weights ends, on whichever stage.
+/// The end of the last task that adds to a chunk's weights, on any stage.
 TasksDone tasks_done(const TaskGraph& graph, const Timeline& timeline) {
   const Schedule& schedule = graph.schedule();
   const std::size_t chunks = schedule.shape().chunks();
@@ -74,7 +74,7 @@ public:
   }
 
 private:
-  /// One reduction at a time, in the order in which they become ready, the lower chunk first among equals.
+  /// One reduction at a time, in the order in which they become ready; of equals the lower chunk first.
   void reduce(StageId stage, const std::vector<ReleasedAt>& gradients) {
     std::vector<std::uint16_t> queue;
     for (const std::uint16_t chunk : held_.of(stage))
@@ -98,8 +98,8 @@ private:
     return std::ranges::binary_search(held_.of(stage), chunk);
   }
 
-  /// The embedding of the first chunk is the output layer of the last: their stages add up its gradients, unless one
-  /// stage holds both.
+  /// The first chunk's embedding is the last chunk's output layer: their stages sum its gradients, unless one stage
+  /// holds both.
   void reduce_tied_embedding() {
     const std::size_t last = schedule_.shape().chunks() - 1;
     if (update_.tied_embedding_reduce == Duration{0} || !trained_[0] || !trained_[last]) return;
@@ -142,7 +142,7 @@ private:
   Timeline& timeline_;
   const HeldChunks& held_;
   const TasksDone& done_;
-  std::vector<ReleasedAt> reduced_;  ///< by chunk: when its gradients are there and reduced, on every stage
+  std::vector<ReleasedAt> reduced_;  ///< by chunk: when its gradients are reduced on every stage
   const std::vector<bool>& trained_; ///< by chunk
 };
 

@@ -15,7 +15,7 @@ struct Wait {
   Cause cause = Cause::none;
 };
 
-/// For each task that still waits, one input that never came; data before order, since it says more.
+/// For each waiting task, one missing input; data before order, because it is more informative.
 std::vector<Wait> missing_inputs(const Schedule& schedule, const Wiring::Graph& graph,
                                  const std::vector<std::uint8_t>& waiting) {
   std::vector<Wait> missing(waiting.size());
@@ -30,7 +30,7 @@ std::vector<Wait> missing_inputs(const Schedule& schedule, const Wiring::Graph& 
   return missing;
 }
 
-/// Follows missing inputs from a waiting task until a task comes up again; what lies between is a cycle.
+/// Follows missing inputs from a waiting task until a task repeats; the part between is a cycle.
 std::vector<Wait> find_cycle(const Schedule& schedule, const Wiring::Graph& graph,
                              const std::vector<std::uint8_t>& waiting) {
   const std::vector<Wait> missing = missing_inputs(schedule, graph, waiting);
@@ -47,7 +47,7 @@ std::vector<Wait> find_cycle(const Schedule& schedule, const Wiring::Graph& grap
   return cycle;
 }
 
-/// Several steps back along one stage's order read as one: "after 1F1 on stage 1".
+/// Merges consecutive steps back along one stage's order: "after 1F1 on stage 1".
 std::vector<Wait> merge_order_steps(std::vector<Wait> cycle) {
   const auto data = std::ranges::find_if(cycle, [](const Wait& wait) { return wait.cause != Cause::order; });
   if (data == cycle.end()) return cycle;
@@ -61,20 +61,20 @@ std::vector<Wait> merge_order_steps(std::vector<Wait> cycle) {
   return merged;
 }
 
-/// Whether the wait is for an input of the second half of a pair, for which the first half waits too.
+/// Whether the wait is for an input of the second half of a pair, which the first half also needs.
 bool is_for_second_half(const Schedule& schedule, const Wait& wait) {
   const bool for_backward = wait.cause == Cause::gradient || wait.cause == Cause::own_forward;
   return schedule.task(wait.task).pass == Pass::forward ? for_backward : wait.cause == Cause::activation;
 }
 
-/// Where a task is on the way of its microbatch down and up the chunks; a W is after its I.
+/// The position of a task on its microbatch's way down and up the chunks; a W is after its I.
 std::size_t place_on_way(const Schedule& schedule, const Task& task) {
   const std::size_t chunks = schedule.shape().chunks();
   const std::size_t step = task.pass == Pass::forward ? task.chunk_index : 2 * chunks - 1 - task.chunk_index;
   return 2 * step + (task.pass == Pass::weight_grad ? 1 : 0);
 }
 
-/// Whether the order of a stage only says what the data says too: no other order could be right.
+/// Whether data dependencies require this step of a stage's order anyway, so that no other order is possible.
 bool is_needed_anyway(const Schedule& schedule, const Wait& wait) {
   const Task& task = schedule.task(wait.task);
   const Task& before = schedule.task(wait.for_task);

@@ -15,8 +15,7 @@
 namespace ppsim {
 namespace {
 
-/// The edges of a schedule in the order of their source, made one at a time: a list of them all would double the memory
-/// that lower() needs.
+/// The edges of a schedule by source, generated one at a time: a complete list would double the memory of lower().
 class EdgeStream {
 public:
   EdgeStream(const Schedule& schedule, const Network& network, const ScheduleIndex& where, bool has_pairs)
@@ -42,7 +41,7 @@ private:
     end_ = static_cast<std::uint32_t>(schedule_.end_task(stage));
   }
 
-  /// Edges of the first task from source_ on that has any.
+  /// The edges of the first task from source_ that has any.
   void fill() {
     at_ = count_ = 0;
     for (; source_ < tasks_.size(); ++source_) {
@@ -65,13 +64,13 @@ private:
     }
   }
 
-  /// The task that has to wait for what `target` needs: the first half of its pair starts both.
+  /// The task that waits for the inputs of `target`: the first half of its pair.
   [[nodiscard]] std::uint32_t head(TaskId target) const {
     const auto id = static_cast<std::uint32_t>(index(target));
     return has_pairs_ && tasks_[id].pairing == Pairing::second ? id - 1 : id;
   }
 
-  /// On its own stage a later task waits anyway, by order: only an edge that points back (a cycle, then) is kept.
+  /// On its own stage a later task waits anyway, by order: only a backward edge (a cycle) is kept.
   void add_on_stage(TaskId target, Cause cause) {
     const std::uint32_t to = head(target);
     if (to <= source_) add(to, EdgeTag{cause});
@@ -109,7 +108,7 @@ private:
   std::size_t at_ = 0, count_ = 0;
 };
 
-/// Walks an EdgeStream as Boost wants it: an input iterator over (source, target).
+/// Walks an EdgeStream for Boost: an input iterator over (source, target).
 class EdgeIterator {
 public:
   using iterator_category = std::input_iterator_tag;
@@ -131,7 +130,7 @@ private:
   EdgeStream* stream_;
 };
 
-/// The tags of the same stream; EdgeIterator does the walking.
+/// The tags of the same stream; EdgeIterator advances it.
 class TagIterator {
 public:
   using iterator_category = std::input_iterator_tag;
@@ -148,7 +147,7 @@ private:
   EdgeStream* stream_;
 };
 
-/// Transfers by boundary.
+/// Number of transfers by boundary.
 std::vector<std::size_t> count_transfers(const Schedule& schedule, const Wiring::Graph& graph) {
   std::vector<std::size_t> transfers(schedule.shape().chunks());
   for (std::uint32_t from = 0; from < schedule.size(); ++from)
@@ -157,8 +156,8 @@ std::vector<std::size_t> count_transfers(const Schedule& schedule, const Wiring:
   return transfers;
 }
 
-/// Kahn's algorithm. Follows a stage as far as it can before it turns to the next, so that the engines that use the
-/// order walk through memory mostly forwards. Leaves in `waiting` how many inputs of each task are still missing.
+/// Kahn's algorithm. Follows a stage as far as possible before it changes to the next, so that engines walk memory
+/// mostly forward. Leaves in `waiting` how many inputs of each task are missing.
 std::vector<TaskId> sort_topologically(const Wiring::Graph& graph, std::vector<std::uint8_t>& waiting) {
   std::vector<TaskId> order;
   order.reserve(waiting.size());
@@ -207,9 +206,9 @@ std::vector<Duration> cost_table(const Costs& costs, const Recompute& recompute)
   return table;
 }
 
-/// Fills in the forwards' fates, stage by stage.
+/// Sets the forwards' handling, stage by stage.
 void decide_forwards(const Schedule& schedule, const Scenario& scenario, const ScheduleIndex& where,
-                     std::vector<ActivationFate>& fates) {
+                     std::vector<ActivationHandling>& handling) {
   const bool recompute = scenario.recompute.is_on() && !schedule.forward_only();
   for (const StageId stage : schedule.stage_ids()) {
     const std::size_t window = count_phases(schedule, stage).warmup_forwards + 1;
@@ -218,29 +217,30 @@ void decide_forwards(const Schedule& schedule, const Scenario& scenario, const S
     for (const TaskId id : ids) {
       const Task& task = schedule.task(id);
       if (task.pass != Pass::forward) continue;
-      fates[index(id)].recomputed = recompute && forwards % window >= scenario.recompute.microbatches_without;
+      handling[index(id)].recomputed = recompute && forwards % window >= scenario.recompute.microbatches_without;
       ++forwards;
       if (!scenario.memory.release_outputs || task.chunk_index + std::size_t{1} == schedule.shape().chunks()) continue;
       const TaskId receiver = where.forward(task.chunk_index + std::size_t{1}, index(task.microbatch));
-      fates[index(id)].output_released = !ids.contains(receiver);
+      handling[index(id)].output_released = !ids.contains(receiver);
     }
   }
 }
 
-/// What becomes of each task's activation; nothing where all of them simply live.
-std::vector<ActivationFate> decide_fates(const Schedule& schedule, const Scenario& scenario,
-                                         const ScheduleIndex& where) {
+/// The handling of each task's activation; empty if all are kept whole.
+std::vector<ActivationHandling> decide_handling(const Schedule& schedule, const Scenario& scenario,
+                                                const ScheduleIndex& where) {
   if (!scenario.recompute.is_on() && !scenario.memory.release_outputs) return {};
-  std::vector<ActivationFate> fates(schedule.size());
-  decide_forwards(schedule, scenario, where, fates);
-  for (std::size_t id = 0; id < fates.size(); ++id) {
+  std::vector<ActivationHandling> handling(schedule.size());
+  decide_forwards(schedule, scenario, where, handling);
+  for (std::size_t id = 0; id < handling.size(); ++id) {
     const Task& task = schedule.tasks()[id];
-    if (task.pass != Pass::forward) fates[id] = fates[index(where.forward(task.chunk_index, index(task.microbatch)))];
+    if (task.pass != Pass::forward)
+      handling[id] = handling[index(where.forward(task.chunk_index, index(task.microbatch)))];
   }
-  return fates;
+  return handling;
 }
 
-/// As cost_table; a full backward's collective is that of its input gradient. Empty where there are none.
+/// As cost_table(); a full backward's collective is that of its input gradient. Empty if there are none.
 std::vector<Duration> collective_table(const Costs& costs) {
   if (costs.forward_collective.empty() && costs.input_grad_collective.empty()) return {};
   const std::size_t chunks = costs.forward.size();
@@ -254,7 +254,7 @@ std::vector<Duration> collective_table(const Costs& costs) {
   return table;
 }
 
-/// What the passes of a task take by Costs, each microbatch by itself.
+/// The times of a task's passes in Costs, for each microbatch.
 class PassCosts {
 public:
   explicit PassCosts(const Scenario& scenario) : costs_{scenario.costs}, microbatches_{scenario.shape.microbatches} {}
@@ -284,7 +284,7 @@ private:
   std::size_t microbatches_;
 };
 
-/// See Dag::own_cost. `dag` has all else that a task's cost follows from.
+/// See Dag::own_cost. `dag` has the other inputs of a task's cost.
 std::vector<Duration> own_costs(const Schedule& schedule, const Scenario& scenario, const Dag& dag) {
   if (scenario.costs.stage_ppm.empty() && !scenario.costs.differ_by_microbatch()) return {};
   const PassCosts passes{scenario};
@@ -292,7 +292,7 @@ std::vector<Duration> own_costs(const Schedule& schedule, const Scenario& scenar
   for (const StageId stage : schedule.stage_ids()) {
     for (const TaskId id : schedule.task_ids(stage)) {
       const Task& task = schedule.task(id);
-      const bool again = !dag.fates.empty() && dag.fates[index(id)].recomputed && gives_gradient(task.pass);
+      const bool again = !dag.handling.empty() && dag.handling[index(id)].recomputed && gives_gradient(task.pass);
       const Duration recompute = again ? scenario.recompute.time[task.chunk_index] : Duration{0};
       const Duration collective = dag.collective_of(task);
       costs[index(id)] = scenario.costs.task_time(stage, passes.of(task), collective, recompute);
@@ -301,7 +301,7 @@ std::vector<Duration> own_costs(const Schedule& schedule, const Scenario& scenar
   return costs;
 }
 
-/// The times of transfers by class of link: what `time_of` says of a boundary, on one node or not.
+/// The times of transfers by class of link: `time_of` a boundary, on one node or not.
 template <class TimeOf>
 std::vector<std::vector<Duration>> transfer_times(const Network& network, TimeOf time_of) {
   std::vector<std::vector<Duration>> rows;
@@ -321,7 +321,7 @@ bool has_pairs(const Schedule& schedule) {
   return std::ranges::any_of(schedule.tasks(), [](const Task& task) { return task.pairing != Pairing::alone; });
 }
 
-/// What of the scenario each task's and transfer's time is looked up in.
+/// Fills the lookup tables for times of tasks and transfers.
 void fill_tables(const Scenario& scenario, Dag& dag) {
   dag.cost = cost_table(scenario.costs, scenario.recompute);
   dag.collective = collective_table(scenario.costs);
@@ -336,7 +336,7 @@ void fill_tables(const Scenario& scenario, Dag& dag) {
   dag.pair = scenario.pair;
 }
 
-/// Whether each transfer goes over a link of the same class.
+/// Whether each transfer uses the same class of link in both.
 bool joins_alike(const Network& a, const Network& b) {
   const auto same_stages = [](const UnusualLink& x, const UnusualLink& y) {
     return x.stage == y.stage && x.other == y.other;
@@ -344,14 +344,14 @@ bool joins_alike(const Network& a, const Network& b) {
   return a.stages_per_node == b.stages_per_node && std::ranges::equal(a.unusual_links, b.unusual_links, same_stages);
 }
 
-/// Whether the same becomes of each activation.
+/// Whether activations are handled equally.
 bool has_same_fates(const Scenario& a, const Scenario& b) {
   return a.recompute.is_on() == b.recompute.is_on() &&
          a.recompute.microbatches_without == b.recompute.microbatches_without &&
          a.memory.release_outputs == b.memory.release_outputs;
 }
 
-/// Edges of the graph if all are needed: one order edge per task and one per hand-over between chunks.
+/// The number of edges if all are needed: one order edge per task and one per transfer between chunks.
 std::size_t expected_edges(const Shape& shape, std::size_t tasks) {
   return tasks + 2 * (shape.chunks() - 1) * shape.microbatches;
 }
@@ -398,7 +398,7 @@ Duration Dag::pair_time(const Task& half, Duration alone, const Task& other, Dur
     return sum;
   case PairRule::Kind::max:
     return longer;
-  case PairRule::Kind::hide: { // one device, one network: each works for one half at a time
+  case PairRule::Kind::hide: { // one device, one network: each serves one half at a time
     const Duration collectives = collective_of(half) + collective_of(other);
     return std::max({sum - collectives, collectives, longer});
   }
@@ -455,7 +455,7 @@ void TaskGraph::set_times(const std::vector<Duration>& alone) {
 }
 
 bool TaskGraph::is_recomputed(TaskId id) const {
-  return !dag_->fates.empty() && dag_->fates[index(id)].recomputed;
+  return !dag_->handling.empty() && dag_->handling[index(id)].recomputed;
 }
 
 Duration TaskGraph::recompute_time(TaskId id) const {
@@ -466,7 +466,7 @@ Duration TaskGraph::recompute_time(TaskId id) const {
 }
 
 bool TaskGraph::releases_output(TaskId id) const {
-  return !dag_->fates.empty() && dag_->fates[index(id)].output_released;
+  return !dag_->handling.empty() && dag_->handling[index(id)].output_released;
 }
 
 std::vector<Edge> TaskGraph::successors(TaskId id) const {
@@ -516,7 +516,7 @@ TaskGraph lower_validated(Schedule schedule, Scenario scenario, std::string_view
   {
     const ScheduleIndex positions{schedule, where};
     check_stop();
-    dag->fates = decide_fates(schedule, scenario, positions);
+    dag->handling = decide_handling(schedule, scenario, positions);
     dag->own_cost = own_costs(schedule, scenario, *dag);
     check_stop();
     EdgeStream stream{schedule, scenario.network, positions, wiring->has_pairs};
@@ -545,9 +545,9 @@ TaskGraph TaskGraph::with_costs(Scenario scenario) const {
   auto dag = std::make_unique<Dag>();
   dag->wiring = dag_->wiring;
   fill_tables(scenario, *dag);
-  dag->fates = has_same_fates(scenario, scenario_)
-                   ? dag_->fates
-                   : decide_fates(*schedule_, scenario, ScheduleIndex{*schedule_, place_});
+  dag->handling = has_same_fates(scenario, scenario_)
+                      ? dag_->handling
+                      : decide_handling(*schedule_, scenario, ScheduleIndex{*schedule_, place_});
   dag->own_cost = own_costs(*schedule_, scenario, *dag);
   return {schedule_, std::move(scenario), std::move(dag), place_};
 }

@@ -12,16 +12,16 @@
 namespace ppsim {
 namespace {
 
-double step_error(const HeldRun& run) {
+double step_error(const ValidatedRun& run) {
   return std::abs(run.validation.step.error());
 }
 
-double start_error(const HeldRun& run) {
+double start_error(const ValidatedRun& run) {
   return run.validation.start_error_p95;
 }
 
-/// Whether they differ in the schedule alone, and one was predicted to be the shorter.
-bool can_be_ranked(const HeldRun& a, const HeldRun& b) {
+/// Whether they differ only in the schedule, and their predictions differ.
+bool can_be_ranked(const ValidatedRun& a, const ValidatedRun& b) {
   return a.validation.counts() && b.validation.counts() && a.group == b.group && a.work == b.work &&
          a.shape.stages == b.shape.stages && a.shape.microbatches == b.shape.microbatches && a.schedule != b.schedule &&
          a.validation.step.predicted != b.validation.step.predicted;
@@ -33,9 +33,9 @@ double gap(Duration shorter, Duration longer) {
              : static_cast<double>((longer - shorter).count()) / static_cast<double>(shorter.count());
 }
 
-/// Of those runs that `belongs` takes, of which there is at least one.
+/// The summary of the runs that `belongs` selects, at least one.
 template <class Belongs>
-ErrorSummary summary(const std::vector<HeldRun>& runs, Belongs belongs) {
+ErrorSummary summary(const std::vector<ValidatedRun>& runs, Belongs belongs) {
   ErrorSummary sum;
   std::vector<double> steps;
   std::vector<double> owns;
@@ -68,16 +68,16 @@ ErrorSummary& summary_of(std::vector<ErrorSummary>& groups, std::string_view nam
 } // namespace
 
 bool Accuracy::holds() const {
-  return std::ranges::all_of(runs, [](const HeldRun& run) { return run.validation.holds; });
+  return std::ranges::all_of(runs, [](const ValidatedRun& run) { return run.validation.holds; });
 }
 
-Accuracy accuracy_of(std::vector<HeldRun> runs) {
+Accuracy accuracy_of(std::vector<ValidatedRun> runs) {
   PPSIM_ASSERT(!runs.empty());
   Accuracy result;
-  result.all = summary(runs, [](const HeldRun&) { return true; });
-  for (const HeldRun& run : runs) {
+  result.all = summary(runs, [](const ValidatedRun&) { return true; });
+  for (const ValidatedRun& run : runs) {
     if (std::ranges::find(result.groups, run.group, &ErrorSummary::group) != result.groups.end()) continue;
-    result.groups.push_back(summary(runs, [&run](const HeldRun& other) { return other.group == run.group; }));
+    result.groups.push_back(summary(runs, [&run](const ValidatedRun& other) { return other.group == run.group; }));
     result.groups.back().group = run.group;
   }
   for (std::size_t i = 0; i < runs.size(); ++i)

@@ -8,7 +8,7 @@
 namespace ppsim {
 namespace {
 
-/// Finds what released what.
+/// Finds the release of each task.
 class Attribution {
 public:
   Attribution(const TaskGraph& graph, Timeline& timeline)
@@ -26,19 +26,19 @@ public:
   }
 
 private:
-  /// The last to come of what a task gets from elsewhere.
+  /// The last input of a task from elsewhere.
   struct Input {
     SimTime at = SimTime::min();
     TaskId from = no_task;
     Cause cause = Cause::none;
   };
 
-  /// Both halves of a pair that run one after the other.
+  /// Whether both halves of a pair run one after the other.
   [[nodiscard]] bool in_turn(std::size_t first_half) const {
     return timeline_.tasks[first_half + 1].start >= timeline_.tasks[first_half].end;
   }
 
-  /// Whose input it really is: edges to a pair all lead to its first half.
+  /// The half that needs the input: edges to a pair all lead to its first half.
   [[nodiscard]] std::size_t half_for(std::size_t target, Cause cause) const {
     const Task& task = schedule_.tasks()[target];
     const bool for_forward = cause == Cause::activation;
@@ -70,19 +70,19 @@ private:
     }
   }
 
-  /// Whether the input of a task was there when the one before it had ended, or was noticed right after.
+  /// Whether the input of a task arrived before the end of the task before, or was noticed right after.
   [[nodiscard]] bool is_there_in_time(std::size_t id) const {
     const Duration notice = timeline_.tasks[id].length() * noticed_late_percent / 100;
     return inputs_[id].at <= timeline_.tasks[id - 1].end + notice;
   }
 
-  /// A moment that may have let a reduction or optimizer step start.
+  /// A possible release of a reduction or optimizer step.
   struct Moment {
     SimTime at{};
     UpdateRelease by;
   };
 
-  /// The last of those that were over at `start`; where clocks show none, the first of them.
+  /// The last one that had ended at `start`; if clocks show none, the first one.
   static UpdateRelease last_before(SimTime start, const std::vector<Moment>& moments) {
     const Moment* last = nullptr;
     for (const Moment& moment : moments)
@@ -98,7 +98,7 @@ private:
     return {timeline_.reductions[i].span.end, {.reduction = i}};
   }
 
-  /// By chunk: on each stage that holds it the last task that adds to its gradients.
+  /// By chunk: on each stage that holds it, the last task that adds to its gradients.
   [[nodiscard]] std::vector<std::vector<Moment>> gradients() const {
     std::vector<std::vector<Moment>> ends(schedule_.shape().chunks());
     std::vector<std::size_t> seen_on(ends.size(), schedule_.shape().stages);
@@ -114,8 +114,8 @@ private:
     return ends;
   }
 
-  /// A reduction waits for its chunk's gradients, and for the one before it on its stage; that of a tied embedding for
-  /// those of the first and the last chunk instead.
+  /// A reduction waits for its chunk's gradients and the reduction before it on its stage; that of a tied embedding
+  /// waits for those of the first and the last chunk.
   void release_reductions() {
     if (timeline_.reductions.empty()) return;
     std::vector<std::vector<Moment>> ready = gradients();
@@ -134,7 +134,7 @@ private:
     }
   }
 
-  /// What may hold up the optimizer step of each stage: its last task, then its reductions.
+  /// The possible releases of each stage's optimizer step: its last task, then its reductions.
   [[nodiscard]] std::vector<std::vector<Moment>> ends_by_stage() const {
     std::vector<std::vector<Moment>> ends(schedule_.shape().stages);
     for (const StageId stage : schedule_.stage_ids())
@@ -148,7 +148,7 @@ private:
   void release_optimizers() {
     if (timeline_.optimizer.empty()) return;
     const std::vector<std::vector<Moment>> own = ends_by_stage();
-    std::vector<Moment> all; // where stages step together, each waits for what the others do
+    std::vector<Moment> all; // if stages step together, each waits for all
     for (const std::vector<Moment>& ends : own) all.insert(all.end(), ends.begin(), ends.end());
     std::ranges::stable_sort(all, {}, &Moment::at);
     for (std::size_t stage = 0; stage < own.size(); ++stage) {

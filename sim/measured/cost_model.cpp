@@ -20,7 +20,7 @@
 namespace ppsim {
 namespace {
 
-/// What one pass of a chunk took.
+/// The measured times of one pass of a chunk.
 struct PassSample {
   RunningMean all, early, late;
   std::vector<RunningMean> by_microbatch;
@@ -41,7 +41,7 @@ struct PassSample {
 };
 using ChunkSamples = std::array<PassSample, 4>; // by Pass
 
-/// Predicted over measured time of a step, less one.
+/// Predicted / measured time of a step - 1.
 double error_of(const Schedule& schedule, Scenario scenario, const Timeline& step) {
   const Duration measured = time_of_tasks(step);
   const Duration predicted = time_of_tasks(simulate(lower(schedule, std::move(scenario), "run")));
@@ -49,7 +49,7 @@ double error_of(const Schedule& schedule, Scenario scenario, const Timeline& ste
                                 : 0;
 }
 
-/// What the tasks and transfers of steps took: a cost model without what is the same of all steps of a run.
+/// The times of tasks and transfers in steps: a cost model without the properties common to all steps of a run.
 class Calibration {
 public:
   Calibration(const MeasuredRun& run, const TaskGraph& graph, std::size_t first, std::size_t last)
@@ -82,7 +82,7 @@ private:
       const Task& task = run_.schedule.tasks()[id];
       PassSample& pass = samples_[task.chunk_index][static_cast<std::size_t>(task.pass)];
       const Duration length = timeline.tasks[id].length();
-      pass.by_microbatch.resize(model_.shape.microbatches); // of the passes that occur
+      pass.by_microbatch.resize(model_.shape.microbatches); // only for passes that occur
       if (task.pairing == Pairing::alone || model_.pair.kind != PairRule::Kind::factor) {
         pass.all.add(length);
         pass.by_microbatch[index(task.microbatch)].add(length);
@@ -144,7 +144,7 @@ private:
     if (model_.pair.kind == PairRule::Kind::serial) find_factor(alone);
   }
 
-  /// Halves that follow each other in less time than they take alone did overlap: a reader has drawn the line.
+  /// Consecutive halves that take less time than alone did overlap: the reader separated them.
   void find_factor(const TimesAlone& alone) {
     double together = 0;
     double apart = 0;
@@ -175,8 +175,8 @@ private:
   CostModel model_;
 };
 
-/// Mean absolute error of some of the steps with every task's own time, under the transfer model of `model`; none where
-/// the order cannot run like that.
+/// Mean absolute error of some steps with every task's own time, under the transfer model of `model`; none if the order
+/// cannot run under it.
 std::optional<double> error_under(const MeasuredRun& run, const CostModel& model, std::size_t first, std::size_t last) {
   constexpr std::size_t steps_tried = 8;
   const Scenario scenario = scenario_of(model);
@@ -192,7 +192,7 @@ std::optional<double> error_under(const MeasuredRun& run, const CostModel& model
   return sum / static_cast<double>(count);
 }
 
-/// See CostModel::transfer; `model` has all else.
+/// See CostModel::transfer; `model` has everything else.
 TransferModel transfer_model_of(const MeasuredRun& run, CostModel model, std::size_t first, std::size_t last) {
   model.transfer = TransferModel::blocking;
   const std::optional<double> blocking = error_under(run, model, first, last);
@@ -212,7 +212,7 @@ CostModel cost_model_of(const MeasuredRun& run, const TaskGraph& graph, std::siz
   return model;
 }
 
-/// The halves of a backward by what was measured of it.
+/// The halves of a backward, from the measured parts.
 struct Halves {
   Duration input{0};
   Duration weight{0};
@@ -222,7 +222,7 @@ Halves halves_of(Duration whole, Duration input, Duration weight, bool split) {
 }
 
 Duration mean_of(std::span<const Duration> times) {
-  std::int64_t sum = 0; // in range: all chunks of a stage together take a day at most
+  std::int64_t sum = 0; // in range: all chunks of a stage together take at most a day
   for (const Duration time : times) sum += time.count();
   return Duration{divide_rounded(sum, static_cast<std::int64_t>(std::max<std::size_t>(times.size(), 1)))};
 }
@@ -248,8 +248,9 @@ Scenario with_own_times(Scenario scenario, const Schedule& schedule, const Timel
     list->assign(scenario.shape.chunks() * microbatches, Duration{0});
   for (auto* list : {&costs.forward_collective, &costs.input_grad_collective}) // which are a part of them
     std::ranges::fill(*list, Duration{0});
-  costs.stage_ppm.clear();                                                                            // as above
-  if (scenario.pair.kind == PairRule::Kind::factor) scenario.pair = {.kind = PairRule::Kind::serial}; // it is in them
+  costs.stage_ppm.clear(); // as above
+  if (scenario.pair.kind == PairRule::Kind::factor)
+    scenario.pair = {.kind = PairRule::Kind::serial}; // the measured times include it
   for (std::size_t id = 0; id < schedule.size(); ++id) {
     const Task& task = schedule.tasks()[id];
     const std::size_t at = task.chunk_index * microbatches + index(task.microbatch);
@@ -311,7 +312,7 @@ HeldOut hold_out(const MeasuredRun& run, double share) {
   if (steps < 2)
     throw Error{ExitCode::bad_input,
                 Problem{"the run", "it has only one step, so none is left to predict", "record at least two"}};
-  const double part = share > 0 ? std::min(share, 1.0) : 0.0; // not a number: none
+  const double part = share > 0 ? std::min(share, 1.0) : 0.0; // NaN becomes 0
   const auto wanted = static_cast<std::size_t>(part * static_cast<double>(steps));
   HeldOut result;
   result.calibrated = std::clamp<std::size_t>(wanted, 1, steps - 1);
@@ -327,7 +328,7 @@ HeldOut hold_out(const MeasuredRun& run, double share) {
     result.mean_error += std::abs(result.errors.back());
     result.own_error += std::abs(error_of(run.schedule, with_own_times(scenario, run.schedule, timeline), timeline));
     Scenario of_step = scenario_of(Calibration{run, graph, step, step + 1}.make());
-    of_step.network = scenario.network; // compute drifts
+    of_step.network = scenario.network; // only compute drifts
     result.step_mean_error += std::abs(error_of(run.schedule, std::move(of_step), timeline));
     result.after_tasks += static_cast<double>((end_of(timeline) - SimTime{}).count()) / measured - 1;
   }

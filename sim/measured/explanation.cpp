@@ -13,7 +13,7 @@
 namespace ppsim {
 namespace {
 
-/// Times of all devices are added up.
+/// Sums over all devices must stay in range.
 void check_sums(std::span<const MeasuredRun> replicas) {
   Duration longest{0};
   for (const MeasuredRun& run : replicas)
@@ -56,14 +56,14 @@ StepTimes step_times(const std::vector<Duration>& steps) {
   return times;
 }
 
-/// Of every step, over all replicas.
-struct Pace {
-  std::vector<Duration> tasks; ///< to the last task
+/// Per step, over all replicas.
+struct StepEnds {
+  std::vector<Duration> tasks; ///< until the last task
   std::vector<Duration> end;
 };
 
-Pace pace_of(std::span<const MeasuredRun> replicas) {
-  Pace pace;
+StepEnds step_ends(std::span<const MeasuredRun> replicas) {
+  StepEnds pace;
   for (std::size_t step = 0; step < replicas.front().steps.size(); ++step) {
     Duration tasks{0};
     Duration end{0};
@@ -77,10 +77,10 @@ Pace pace_of(std::span<const MeasuredRun> replicas) {
   return pace;
 }
 
-/// Where the time of one replica goes, by stage, over all steps.
+/// The use of one replica's time, by stage, over all steps.
 class ReplicaAccount {
 public:
-  ReplicaAccount(const TaskGraph& graph, const TaskGroups& groups, const MeasuredRun& run, const Pace& pace)
+  ReplicaAccount(const TaskGraph& graph, const TaskGroups& groups, const MeasuredRun& run, const StepEnds& pace)
       : graph_{graph}, groups_{groups}, run_{run}, pace_{pace}, stages_(graph.schedule().shape().stages),
         tasks_(groups.groups.size()) {}
 
@@ -107,7 +107,7 @@ private:
     std::array<RunningMean, label_count> time;
     RunningMean waits_for_replicas;
   };
-  /// What a stage does in one step, as far as it goes.
+  /// The partial account of a stage in one step.
   struct StageStep {
     std::array<Duration, label_count> time{};
     [[nodiscard]] Duration& operator[](Label label) { return time[static_cast<std::size_t>(label)]; }
@@ -116,7 +116,7 @@ private:
   void add_step(std::size_t step) {
     Timeline timeline = run_.steps[step];
     for (std::size_t id = 0; id < timeline.tasks.size(); ++id) tasks_[groups_.of[id]].add(timeline.tasks[id].length());
-    if (timeline.optimizer.empty()) timeline.reductions.clear(); // what follows the tasks is counted below
+    if (timeline.optimizer.empty()) timeline.reductions.clear(); // work after the tasks is counted below
     attribute(graph_, timeline);
     const SimTime end = end_of(timeline);
     const Duration last_task = time_of_tasks(timeline);
@@ -131,8 +131,8 @@ private:
     }
   }
 
-  /// From the end of its replica to that of the job, a stage waits; and of all that follows the tasks of its replica,
-  /// until those of the slowest have ended, it waits for that one, which it returns.
+  /// Adds the waits of a stage. From the end of its replica to that of the job it waits. Of the time after the tasks of
+  /// its replica, the part until the slowest replica's tasks end is a wait for that replica, which is returned.
   [[nodiscard]] Duration fill_up(StageStep& time, std::size_t step, Duration last_task, Duration end) const {
     Duration& flush = time[Label::flush];
     flush += pace_.end[step] - end;
@@ -185,7 +185,7 @@ private:
   const TaskGraph& graph_;
   const TaskGroups& groups_;
   const MeasuredRun& run_;
-  const Pace& pace_;
+  const StepEnds& pace_;
   std::vector<StageSums> stages_;
   std::vector<RunningMean> tasks_; ///< by group
 };
@@ -207,7 +207,7 @@ void add_totals(Explanation& result) {
   result.bubble = fraction(all - busy, all);
 }
 
-/// The stage for which `size` is largest.
+/// The stage with the largest `size`.
 template <class Size>
 Suspect largest(const Explanation& result, Size size) {
   Suspect most;
@@ -223,7 +223,7 @@ Suspect largest(const Explanation& result, Size size) {
   return most;
 }
 
-/// By how much the tasks of a stage vary, per step.
+/// The variation of a stage's tasks per step.
 double variation(const StageExplanation& stage) {
   double sum = 0;
   for (const PassStatistics& pass : stage.passes)
@@ -231,7 +231,7 @@ double variation(const StageExplanation& stage) {
   return sum;
 }
 
-/// Where late starts and jitter are.
+/// Adds the places of late starts and jitter.
 void add_places(Explanation& result) {
   const auto waits = [](const StageExplanation& stage) {
     return static_cast<double>(stage.time[static_cast<std::size_t>(Label::host)].count());
@@ -266,7 +266,7 @@ double StepTimes::drift() const {
 Explanation explain(std::span<const MeasuredRun> replicas, std::optional<double> calibrate) {
   check_replicas(replicas);
   const TaskGraph graph = measured_graph(replicas.front());
-  const Pace pace = pace_of(replicas);
+  const StepEnds pace = step_ends(replicas);
   Explanation result;
   result.shape = graph.schedule().shape();
   result.steps = pace.end.size();

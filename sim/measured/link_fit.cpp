@@ -53,7 +53,7 @@ LinkFit fit_link(std::span<const LinkSample> samples) {
   PPSIM_ASSERT(!samples.empty());
   const Line line = fit_line(samples);
   LinkFit fit{.latency = Duration{std::llround(line.latency)}, .bandwidth = std::nullopt};
-  constexpr double least_slope = 1e-9; // ns per byte: bandwidths above it would be beyond the range of integers
+  constexpr double least_slope = 1e-9; // ns per byte: bandwidths above that exceed the range of integers
   constexpr double ns_per_s = 1e9;
   if (line.slope > least_slope)
     fit.bandwidth = Bandwidth{std::max<std::int64_t>(std::llround(ns_per_s / line.slope), 1)};

@@ -41,7 +41,7 @@ std::size_t median_step(const MeasuredRun& run) {
 }
 
 std::string run_id(const MeasuredRun& run) {
-  std::uint64_t hash = 0xCBF2'9CE4'8422'2325U; // FNV-1a, of whole numbers in place of bytes
+  std::uint64_t hash = 0xCBF2'9CE4'8422'2325U; // FNV-1a over integers instead of bytes
   const auto add = [&hash](auto number) { hash = (hash ^ static_cast<std::uint64_t>(number)) * 0x100'0000'01B3U; };
   for (const std::uint32_t offset : run.schedule.offsets()) add(offset);
   for (const Task& task : run.schedule.tasks()) {

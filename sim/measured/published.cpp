@@ -13,16 +13,16 @@ namespace {
 /// Positions in the runs, in their order.
 using Positions = std::vector<std::size_t>;
 
-std::optional<double> step_error_of(const HeldPublished& held) {
+std::optional<double> step_error_of(const PublishedPrediction& held) {
   return held.refused ? std::nullopt : std::optional{held.error()};
 }
 
-std::optional<double> peak_error_of(const HeldPublished& held) {
+std::optional<double> peak_error_of(const PublishedPrediction& held) {
   return held.peak_error();
 }
 
-/// The median with its sign; of two in the middle the one nearer to zero, so that errors of one sign have the median of
-/// their sizes.
+/// The signed median; of two middle ones the nearer to zero, so that errors of one sign have the median of their
+/// absolute values.
 double signed_median(std::vector<double> errors) {
   const double lower = percentile(errors, 50);
   for (double& error : errors) error = -error;
@@ -30,9 +30,9 @@ double signed_median(std::vector<double> errors) {
   return std::abs(lower) < std::abs(upper) ? lower : upper;
 }
 
-/// Of those runs at `among` that have an error, and of `half` where it is given.
-ErrorFigures figures_of(const std::vector<HeldPublished>& runs, const Positions& among,
-                        std::optional<double> (*error_of)(const HeldPublished&), Half half = Half::none) {
+/// Figures of the runs at `among` that have an error, and belong to `half` if given.
+ErrorFigures figures_of(const std::vector<PublishedPrediction>& runs, const Positions& among,
+                        std::optional<double> (*error_of)(const PublishedPrediction&), Half half = Half::none) {
   ErrorFigures figures;
   std::vector<double> errors;
   double largest = 0;
@@ -53,7 +53,7 @@ ErrorFigures figures_of(const std::vector<HeldPublished>& runs, const Positions&
   return figures;
 }
 
-PublishedGroup group_of(std::string name, const std::vector<HeldPublished>& runs, const Positions& among) {
+PublishedGroup group_of(std::string name, const std::vector<PublishedPrediction>& runs, const Positions& among) {
   PublishedGroup group{.name = std::move(name)};
   group.refused = static_cast<std::size_t>(
       std::ranges::count_if(among, [&](std::size_t at) { return runs[at].refused.has_value(); }));
@@ -64,7 +64,7 @@ PublishedGroup group_of(std::string name, const std::vector<HeldPublished>& runs
   return group;
 }
 
-/// Puts the medians over `sets` of their figures in place of those over runs.
+/// Replaces the medians over runs by the medians over `sets`.
 void take_medians(ErrorFigures& figures, const std::vector<PublishedGroup>& sets, ErrorFigures PublishedGroup::*which) {
   std::vector<double> medians;
   std::vector<double> biases;
@@ -77,10 +77,10 @@ void take_medians(ErrorFigures& figures, const std::vector<PublishedGroup>& sets
   figures.bias = signed_median(std::move(biases));
 }
 
-/// Positions of those at `among` by what `name_of` calls them, in the order of the first of each.
+/// Groups the positions at `among` by `name_of`, in the order of first occurrence.
 template <class NameOf>
-std::vector<std::pair<std::string, Positions>> split_by(const std::vector<HeldPublished>& runs, const Positions& among,
-                                                        NameOf name_of) {
+std::vector<std::pair<std::string, Positions>> split_by(const std::vector<PublishedPrediction>& runs,
+                                                        const Positions& among, NameOf name_of) {
   std::vector<std::pair<std::string, Positions>> parts;
   for (const std::size_t at : among) {
     const std::string& name = name_of(runs[at]);
@@ -91,7 +91,7 @@ std::vector<std::pair<std::string, Positions>> split_by(const std::vector<HeldPu
   return parts;
 }
 
-std::vector<PublishedGroup> groups_of(const std::vector<HeldPublished>& runs,
+std::vector<PublishedGroup> groups_of(const std::vector<PublishedPrediction>& runs,
                                       const std::vector<std::pair<std::string, Positions>>& parts) {
   std::vector<PublishedGroup> groups;
   groups.reserve(parts.size());
@@ -99,11 +99,12 @@ std::vector<PublishedGroup> groups_of(const std::vector<HeldPublished>& runs,
   return groups;
 }
 
-const std::string& set_of(const HeldPublished& held) {
+const std::string& set_of(const PublishedPrediction& held) {
   return held.run.set;
 }
 
-PublishedGroup device_group(const std::string& name, const std::vector<HeldPublished>& runs, const Positions& among) {
+PublishedGroup device_group(const std::string& name, const std::vector<PublishedPrediction>& runs,
+                            const Positions& among) {
   const std::vector<PublishedGroup> sets = groups_of(runs, split_by(runs, among, set_of));
   PublishedGroup group = group_of(name, runs, among);
   group.sets = sets.size();
@@ -127,30 +128,31 @@ std::string_view to_string(Half half) {
   return "";
 }
 
-double HeldPublished::error() const {
+double PublishedPrediction::error() const {
   return ComparedTime{step, run.step}.error();
 }
 
-std::optional<double> HeldPublished::peak_error() const {
+std::optional<double> PublishedPrediction::peak_error() const {
   if (refused || !run.peak || peak == Bytes{0}) return std::nullopt;
   return static_cast<double>((peak - *run.peak).count()) / static_cast<double>(run.peak->count());
 }
 
 std::size_t PublishedErrors::refused() const {
   return static_cast<std::size_t>(
-      std::ranges::count_if(runs, [](const HeldPublished& held) { return held.refused.has_value(); }));
+      std::ranges::count_if(runs, [](const PublishedPrediction& held) { return held.refused.has_value(); }));
 }
 
 std::size_t PublishedErrors::beyond() const {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      runs, [this](const HeldPublished& held) { return !held.refused && std::abs(held.error()) > tolerance.value(); }));
+  return static_cast<std::size_t>(std::ranges::count_if(runs, [this](const PublishedPrediction& held) {
+    return !held.refused && std::abs(held.error()) > tolerance.value();
+  }));
 }
 
 bool PublishedErrors::holds() const {
   return !tolerance || (refused() < runs.size() && beyond() == 0);
 }
 
-PublishedErrors published_errors(std::vector<HeldPublished> runs, std::optional<double> tolerance) {
+PublishedErrors published_errors(std::vector<PublishedPrediction> runs, std::optional<double> tolerance) {
   PublishedErrors errors;
   errors.tolerance = tolerance;
   Positions all(runs.size());
@@ -158,7 +160,7 @@ PublishedErrors published_errors(std::vector<HeldPublished> runs, std::optional<
   errors.sets = groups_of(runs, split_by(runs, all, set_of));
   std::erase_if(all, [&](std::size_t at) { return runs[at].refused && runs[at].device.empty(); });
   for (const auto& [name, among] :
-       split_by(runs, all, [](const HeldPublished& held) -> const std::string& { return held.device; }))
+       split_by(runs, all, [](const PublishedPrediction& held) -> const std::string& { return held.device; }))
     errors.devices.push_back(device_group(name, runs, among));
   errors.runs = std::move(runs);
   return errors;

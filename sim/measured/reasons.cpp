@@ -8,7 +8,7 @@
 namespace ppsim {
 namespace {
 
-/// Of each replica.
+/// By replica.
 using JobCosts = std::vector<GroupCosts>;
 
 constexpr std::array every_pass{Pass::forward, Pass::backward, Pass::input_grad, Pass::weight_grad};
@@ -60,7 +60,7 @@ private:
 
   void add_part(Reason reason, Duration time) { out_.parts.push_back({reason, time}); }
 
-  /// The step without `reason` ends its tasks at `after`: what comes later is found without it, too.
+  /// Removes `reason`: the step's tasks then end at `after`, also for later reasons.
   Finding without(Reason reason, Duration after) {
     Finding finding = finding_of(reason, now_, after);
     add_part(reason, now_ - after);
@@ -74,12 +74,12 @@ private:
     return finding;
   }
 
-  /// What it gains may be too little to be told.
+  /// Drops findings with too little gain.
   void add_finding(Finding finding) {
     if (finding.share > least_share) out_.findings.push_back(std::move(finding));
   }
 
-  // What needs every task's own duration: the mean over all steps.
+  // With every task's own duration: means over all steps.
 
   void find_waits_and_jitter() {
     RunningMean own;
@@ -159,7 +159,7 @@ private:
     return suspect;
   }
 
-  /// Which replicas run `stage` slowly, beside the others.
+  /// The replicas that run `stage` slowly compared with the others.
   [[nodiscard]] std::vector<bool> slow_replicas(StageId stage) const {
     std::vector<Duration> times;
     times.reserve(costs_.size());
@@ -171,7 +171,7 @@ private:
     return slow;
   }
 
-  /// Gives the stage of each replica in which it is slow the mean over those in which it is not.
+  /// Sets the stage of each slow replica to the mean of the others.
   void level_with_peers(JobCosts& levelled, StageId stage, const std::vector<bool>& slow) const {
     for (const std::size_t group : groups_.of_stage(stage)) {
       RunningMean peers;
@@ -182,7 +182,7 @@ private:
     }
   }
 
-  /// What its replica gains where this worker alone is like its peers.
+  /// The gain of its replica if only this worker is like its peers.
   void simulate_alone(Suspect& suspect, const JobCosts& levelled) const {
     GroupCosts alone = costs_[suspect.replica];
     for (const std::size_t group : groups_.of_stage(suspect.stage))
@@ -191,7 +191,7 @@ private:
     suspect.after = end_of_replica(alone);
   }
 
-  /// The slowest first; in `levelled` they get what their peers take.
+  /// The slowest first; `levelled` gets their peers' times.
   [[nodiscard]] std::vector<Suspect> level_slow_workers(JobCosts& levelled) const {
     std::vector<Suspect> suspects;
     for (const StageId stage : out_.shape.stage_ids()) {
@@ -217,7 +217,7 @@ private:
 
   // Stages that differ.
 
-  /// Over all replicas, the busiest.
+  /// The busiest stage over all replicas.
   [[nodiscard]] StageId heaviest() const {
     std::size_t most = 0;
     std::vector<Duration> sums(out_.shape.stages);
@@ -228,7 +228,7 @@ private:
     return make_id<StageId>(most);
   }
 
-  /// The mean duration of a pass on all other stages that run it, and how many those are.
+  /// The mean duration of a pass on all other stages that run it, and their number.
   [[nodiscard]] std::pair<Duration, std::int64_t> mean_elsewhere(const GroupCosts& costs, StageId stage,
                                                                  Pass pass) const {
     RunningMean elsewhere;
@@ -243,7 +243,7 @@ private:
     return {elsewhere.mean(), stages};
   }
 
-  /// Moves what `stage` has more than the mean of the others evenly over all, pass by pass.
+  /// Distributes the excess of `stage` over the mean of the others evenly over all, pass by pass.
   void level_work(GroupCosts& costs, StageId stage) const {
     const GroupCosts before = costs;
     for (const Pass pass : every_pass) {
@@ -275,7 +275,7 @@ private:
     add_finding(std::move(finding));
   }
 
-  /// In the replica that sets the pace.
+  /// In the slowest replica.
   [[nodiscard]] Suspect heavy_suspect(StageId stage, const JobCosts& levelled) const {
     Suspect suspect{.stage = stage, .passes = {}};
     for (std::size_t replica = 0; replica < costs_.size(); ++replica)
@@ -296,17 +296,16 @@ private:
     return suspect;
   }
 
-  /// A slow device is slow in every pass; more layers are, too. A loss is heavier in one of them. Compared is what they
-  /// take beyond the others: of a production run with a slow worker 1.46 and 1.24 times, of one with a loss 1.07 and
-  /// 0.41.
-  static bool alike(const std::vector<PassBeside>& passes) {
+  /// A slow device is slow in every pass, and so are more layers; a loss is heavier in one pass. Compares the excess
+  /// over the others: 1.46 and 1.24 times for a production run with a slow worker, 1.07 and 0.41 for one with a loss.
+  static bool alike(const std::vector<PassComparison>& passes) {
     constexpr double tolerated = 1.5;
     if (passes.empty()) return false;
-    const auto [least, most] = std::ranges::minmax_element(passes, {}, &PassBeside::ratio);
+    const auto [least, most] = std::ranges::minmax_element(passes, {}, &PassComparison::ratio);
     return most->ratio() - 1 <= tolerated * (least->ratio() - 1);
   }
 
-  /// Every task takes the mean of its pass over all stages.
+  /// Every task gets the mean of its pass over all stages.
   void find_imbalance() {
     for (GroupCosts& costs : costs_)
       for (const Pass pass : every_pass) {
@@ -319,7 +318,7 @@ private:
 
   // Transfers.
 
-  /// Transfers between two stages of one replica, both ways.
+  /// Transfers between two stages of one replica, both directions.
   struct Link {
     std::size_t replica = 0;
     std::pair<StageId, StageId> ends;
@@ -376,7 +375,7 @@ private:
     add_finding(std::move(finding));
   }
 
-  /// And what the order is left with.
+  /// Transfers, and the remaining schedule.
   void find_transfers() {
     const Duration usual = mean_duration(links(), &Link::time);
     for (GroupCosts& costs : costs_) std::ranges::fill(costs.transfer, Duration{0});
@@ -395,15 +394,15 @@ private:
   const TaskGroups& groups_;
   std::span<const MeasuredRun> runs_;
   Duration mean_step_;
-  Duration rest_; ///< after the tasks; no simulation changes it
-  Duration now_;  ///< to the last task of all replicas, without what was taken out
+  Duration rest_; ///< after the tasks; not changed by simulations
+  Duration now_;  ///< until the last task of all replicas, without the removed reasons
   JobCosts costs_;
   Explanation& out_;
 };
 
 } // namespace
 
-double PassBeside::ratio() const {
+double PassComparison::ratio() const {
   return ratio_of(own, others);
 }
 

@@ -11,7 +11,7 @@
 namespace ppsim {
 namespace {
 
-/// Far more than any machine has, and sums over all stages stay in range.
+/// Far more than any machine has; sums over all stages stay in range.
 constexpr Bytes most_bytes{std::int64_t{1} << 50};
 /// Sums over all steps of a run may last longer than one of them.
 constexpr Duration longest_sum = 10'000 * max_duration;
@@ -29,7 +29,7 @@ public:
       add("the run", fmt::format("the bound of the clocks' error is {} ns", run_.clock_error->count()),
           "give nanoseconds, 0 or more");
     problems_.throw_if_any();
-    // All numbers are in range: whether they fit each other.
+    // All numbers are in range: check whether they fit each other.
     const TaskGraph graph = lower_order();
     for_each_step([&](const Timeline& step) {
       check_zero(step);
@@ -60,7 +60,7 @@ private:
     problems_.add(fmt::format("{}: {}", where_, what), std::move(found), std::string{remedy});
   }
 
-  /// Past the limit faults are only counted.
+  /// Beyond the limit, faults are only counted.
   template <class Name, class... Values>
   void fault(const Name& name, std::string_view remedy, fmt::format_string<Values...> found, Values&&... values) {
     if (problems_.count() >= Problems::limit) return problems_.add({}, {});
@@ -98,7 +98,7 @@ private:
     check_reductions(timeline);
   }
 
-  /// What a stage does itself is one after the other, but for the halves of a pair.
+  /// The operations of a stage must not overlap, except the halves of a pair.
   void check_stage(const Timeline& timeline, StageId stage) {
     const std::size_t first = index(schedule_.first_task(stage));
     SimTime done{};
@@ -116,7 +116,7 @@ private:
     check_begin(name, timeline.optimizer[index(stage)].span, done);
   }
 
-  /// What each task waits for. An order that cannot run is bad input here, as no times can be right for it.
+  /// The dependencies of tasks. An impossible order is bad input here, because no times can fit it.
   [[nodiscard]] TaskGraph lower_order() const {
     try {
       return lower(schedule_, uniform_scenario(schedule_.shape(), Duration{1}, Duration{1}, Duration{0}), where_);
@@ -133,7 +133,7 @@ private:
         fmt::format("count from there: take {} from all times of the step", begin));
   }
 
-  /// An output is there after its sender has ended, and before the task that needs it starts; as exactly as clocks say.
+  /// An output is available after its sender ended and before its consumer starts, within the clocks' error.
   void check_transfers(const TaskGraph& graph, const Timeline& timeline) {
     const Duration slack = time_stamp_resolution + run_.clock_error.value_or(Duration{0});
     for (std::size_t id = 0; id < timeline.tasks.size(); ++id) {

@@ -11,7 +11,7 @@
 namespace ppsim {
 namespace {
 
-/// No simulated step gets longer: what unaligned clocks show as transfers may overlap, and sums of them have no bound.
+/// The limit of a simulated step: transfers of unaligned clocks may overlap, and their sums are unbounded.
 constexpr SimTime latest{10'000 * max_duration};
 
 } // namespace

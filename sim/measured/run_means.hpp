@@ -1,5 +1,5 @@
 #pragma once
-// What tasks and transfers of a measured run took, and steps simulated from that.
+// Means of measured task and transfer times, and steps simulated with them.
 
 #include "ppsim/base/detail/wide.hpp"
 #include "ppsim/measured/measured.hpp"
@@ -11,8 +11,8 @@
 
 namespace ppsim {
 
-/// Mean and standard deviation of durations as they come in (Welford). The mean is exact, rounded to the nearest; both
-/// are zero of none.
+/// Running mean and standard deviation of durations (Welford). The mean is exact, rounded to the nearest; both are zero
+/// without values.
 class RunningMean {
 public:
   void add(Duration value) {
@@ -43,31 +43,29 @@ template <class Values, class Length = std::identity>
 /// The end of the last task. The first one starts at zero.
 [[nodiscard]] Duration time_of_tasks(const Timeline& timeline);
 
-/// What a transfer took: of it only the time counts that passed after its sender had ended and before its receiver
-/// began.
+/// The time of a transfer: from its sender's end to its receiver's begin at most.
 [[nodiscard]] Duration transfer_time(const Timeline& step, TaskId sender, TaskId receiver);
 
-/// What transfers of these times usually take: the lowest quarter of them, at least one. In the others there is waiting
-/// that both sides shared.
+/// The usual transfer time: the lowest quarter of the times, at least one. The others include waits of both sides.
 [[nodiscard]] RunningMean usual_transfer(std::vector<Duration> times);
 
-/// Tasks that are alike: of one pass and chunk on one stage.
+/// Equivalent tasks: of one pass and chunk on one stage.
 struct TaskGroup {
   StageId stage{};
   std::uint16_t chunk = 0;
   Pass pass{};
   std::size_t tasks = 0;             ///< per step
   std::optional<StageId> receiver{}; ///< of their outputs
-  std::size_t way = 0;               ///< that those take
+  std::size_t way = 0;               ///< of their outputs, by number
 };
 
-/// Which tasks of an order are alike.
+/// The groups of an order's tasks.
 struct TaskGroups {
   std::vector<TaskGroup> groups;  ///< by stage, pass and chunk
   std::vector<std::uint32_t> of;  ///< by task
-  std::vector<std::size_t> first; ///< by stage: the first of its groups; and after them how many there are
-  std::size_t ways = 0;           ///< boundaries between chunks, each between two stages; there and back
-  /// Numbers of all groups, and of those of a stage.
+  std::vector<std::size_t> first; ///< by stage: its first group; then the total number
+  std::size_t ways = 0;           ///< directed boundaries between chunks on two stages
+  /// The numbers of all groups, and of those of a stage.
   [[nodiscard]] auto all() const { return std::views::iota(std::size_t{0}, groups.size()); }
   [[nodiscard]] auto of_stage(StageId stage) const {
     return std::views::iota(first[index(stage)], first[index(stage) + 1]);
@@ -78,12 +76,12 @@ struct TaskGroups {
 /// Durations for a simulation, one per task.
 struct StepCosts {
   std::vector<Duration> task;
-  std::vector<Duration> transfer;   ///< of its output; zero where it sends nothing
-  std::vector<Duration> pair_delay; ///< from the end of a first half to the start of its second: zero, or below where
-                                    ///< they ran together
+  std::vector<Duration> transfer; ///< of its output; zero where it sends nothing
+  std::vector<Duration>
+      pair_delay; ///< from the end of a first half to the start of its second: zero, or negative if they overlapped
 };
 
-/// What tasks and transfers of a step took.
+/// The task and transfer times of a step.
 [[nodiscard]] StepCosts costs_of_step(const TaskGraph& graph, const Timeline& step);
 
 /// Durations by group.
@@ -92,13 +90,12 @@ struct GroupCosts {
   std::vector<Duration> transfer;
   std::vector<Duration> pair_delay;
 };
-/// Means over steps [first, last) of `run`; of transfers what those that were recorded usually
-/// take on their way, zero where none was.
+/// Means over steps [first, last) of `run`; for transfers the usual time of recorded ones, zero if there are none.
 [[nodiscard]] GroupCosts mean_costs(const TaskGraph& graph, const TaskGroups& groups, const MeasuredRun& run,
                                     std::size_t first, std::size_t last);
 [[nodiscard]] StepCosts spread_over_tasks(const TaskGroups& groups, const GroupCosts& costs);
 
-/// When the last task ends, where each begins as soon as its stage is free and its input there.
+/// The end of the last task, if each begins as soon as its stage is free and its input has arrived.
 [[nodiscard]] Duration tasks_end(const TaskGraph& graph, const StepCosts& costs);
 
 } // namespace ppsim

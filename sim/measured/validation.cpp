@@ -173,7 +173,7 @@ private:
       deviation.because = wait > std::chrono::abs(deviation.length) ? Lateness::waited : Lateness::slow;
       if (deviation.size() > Duration{0}) found.push_back(deviation);
     });
-    // Of equal ones the first to happen: a cause is before what it leads to.
+    // Of equal ones the earliest first: a cause precedes its effects.
     std::ranges::stable_sort(found, {}, [this](const Deviation& deviation) {
       return std::pair{-deviation.size(), measured_.tasks[index(deviation.task)].start};
     });
@@ -183,13 +183,13 @@ private:
     return found;
   }
 
-  /// From the end of its sender to its own.
+  /// From its sender's end to its own end.
   static Duration way(const Timeline& timeline, TaskId sender) {
     const std::size_t id = index(sender);
     return timeline.transfers[id].end - timeline.tasks[id].end;
   }
 
-  /// How long `id` had not begun though its stage was free and its last input there.
+  /// How long `id` had not started although its stage was free and its last input had arrived.
   [[nodiscard]] Duration idle_start(TaskId id) const {
     SimTime ready{};
     if (const TaskId by = measured_.released_by[index(id)]; by != no_task)
@@ -200,8 +200,8 @@ private:
     return measured_.tasks[index(id)].start - ready;
   }
 
-  /// Follows what released a waiting task back for as long as it was late, and names what on that way was longest over
-  /// its prediction.
+  /// Follows the releases of a waiting task back while they were late, and names the one that exceeded its prediction
+  /// most.
   void find_culprit(Deviation& deviation) const {
     TaskId at = deviation.task;
     if (2 * idle_start(at) >= deviation.wait) return;
@@ -221,7 +221,7 @@ private:
       at = make_id<TaskId>(unit.first);
       blame(at, unit.length_error(), Delay::length);
       blame(at, idle_start(at), Delay::start);
-      if (unit.start_error() <= Duration{0}) break; // nobody made it late
+      if (unit.start_error() <= Duration{0}) break; // nothing made it late
     }
   }
 
@@ -274,7 +274,7 @@ struct Done {
   }
 };
 
-/// What the optimizer step of each stage waits for.
+/// The inputs of each stage's optimizer step.
 std::vector<Done> awaited(const TaskGraph& graph, const Timeline& step) {
   const Schedule& schedule = graph.schedule();
   std::vector<Done> done(schedule.shape().stages);
@@ -290,7 +290,7 @@ std::vector<Done> awaited(const TaskGraph& graph, const Timeline& step) {
   return done;
 }
 
-/// As if the reductions had taken no time.
+/// Removes the time of reductions.
 void take_out_reductions(const TaskGraph& graph, Timeline& step) {
   const std::vector<Done> done = awaited(graph, step);
   for (std::size_t stage = 0; stage < step.optimizer.size(); ++stage) {
@@ -302,7 +302,7 @@ void take_out_reductions(const TaskGraph& graph, Timeline& step) {
   step.reductions.clear();
 }
 
-/// Of a measured step what was predicted, too; what is left out is noted in `result`.
+/// The part of a measured step that was predicted; `result` records what is left out.
 Timeline predicted_part(const TaskGraph& graph, const Timeline& prediction, Timeline step, Validation& result) {
   const auto takes_time = [](const OptimizerRun& each) { return each.span.length() > Duration{0}; };
   const SimTime end = end_of(step);
@@ -326,11 +326,11 @@ std::optional<ComparedTime> with_tasks_of(const Timeline& step, const TaskGraph&
       std::ranges::any_of(schedule.tasks(), [](const Task& task) { return task.pairing != Pairing::alone; });
   if (shared || graph.scenario().recompute.is_on()) return std::nullopt;
   Scenario scenario = with_own_times(graph.scenario(), schedule, step);
-  if (run.facts.timed) scenario.costs.overhead = Duration{0}; // a timed task lasts as predicted, which is with it
+  if (run.facts.timed) scenario.costs.overhead = Duration{0}; // a timed task's time includes it
   try {
     const TaskGraph own = lower(schedule, std::move(scenario), "the measured run");
     return ComparedTime{end_of(simulate(own)).time_since_epoch(), measured};
-  } catch (const Error&) { // with one task that took days their sum may be more than can be simulated
+  } catch (const Error&) { // a task that took days may exceed the range of a simulation
     return std::nullopt;
   }
 }

@@ -15,7 +15,7 @@
 namespace ppsim {
 namespace {
 
-/// The numbers of one sample: no draw depends on one of another sample.
+/// The random numbers of one sample, independent of other samples.
 SplitMix64 draws_of(std::uint64_t seed, std::uint64_t sample) {
   return SplitMix64{SplitMix64::mixed(SplitMix64::mixed(seed) + sample)};
 }
@@ -24,14 +24,14 @@ double in_ns(Duration time) {
   return static_cast<double>(time.count());
 }
 
-/// What was measured in a step, brought to another level.
+/// Scales a measured time of a step to another level.
 Duration at_level(const WorkDistribution& work, Duration time, std::size_t step, double level) {
-  // A step without work has no level that it could be brought to.
+  // A step without work has no level.
   const double ratio = work.levels[step] > 0 ? level / work.levels[step] : 1.0;
   return Duration{std::llround(in_ns(time) * ratio)};
 }
 
-/// What all tasks of a step took.
+/// The total task time of a step.
 double work_of_step(const Timeline& step) {
   return std::accumulate(step.tasks.begin(), step.tasks.end(), 0.0,
                          [](double sum, const Span& task) { return sum + in_ns(task.length()); });
@@ -39,7 +39,7 @@ double work_of_step(const Timeline& step) {
 
 struct Moments {
   double mean = 0;
-  double variance = 0; ///< of the sample: by n - 1
+  double variance = 0; ///< of the sample: n - 1
 };
 Moments moments_of(std::span<const double> values) {
   Moments found;
@@ -73,7 +73,7 @@ void find_common(WorkDistribution& work) {
   for (std::size_t step = 0; step < sums.size(); ++step) work.levels[step] += shrunk * (sums[step] / all.mean - 1);
 }
 
-/// What the tasks of each microbatch took in a step.
+/// The task time of each microbatch in a step.
 std::vector<double> work_of_microbatches(const Schedule& schedule, const Timeline& step) {
   std::vector<double> work(schedule.shape().microbatches, 0.0);
   for (std::size_t id = 0; id < schedule.size(); ++id)
@@ -81,7 +81,7 @@ std::vector<double> work_of_microbatches(const Schedule& schedule, const Timelin
   return work;
 }
 
-/// Sets `apart`: whether the variance of a step is the sum of those of its microbatches, as it is of independent ones.
+/// Sets `apart`: whether the variance of a step is the sum of those of its microbatches.
 void find_apart(WorkDistribution& work) {
   const std::size_t microbatches = work.replicas.front().schedule.shape().microbatches;
   const std::size_t freedom = work.replicas.size() * (work.steps() - 1);
@@ -107,7 +107,7 @@ void find_apart(WorkDistribution& work) {
 
 /// Of a step of the job.
 struct JobStep {
-  Duration tasks{0}; ///< to the last one of all replicas
+  Duration tasks{0}; ///< until the last one of all replicas
   Duration end{0};
 };
 JobStep job_step(std::span<const MeasuredRun> replicas, std::size_t step) {
@@ -119,15 +119,16 @@ JobStep job_step(std::span<const MeasuredRun> replicas, std::size_t step) {
   return found;
 }
 
-/// Apart from the seeds of people, so that mixes and samples share no draws.
+/// Far from users' seeds, so that mixes and samples share no draws.
 constexpr std::uint64_t mix_seed = std::uint64_t{1} << 40;
-/// Each measured step is mixed anew so many times: with eight, what is drawn hardly varies with what was mixed.
+/// Mixed steps per measured step: with eight, results hardly depend on the mix.
 constexpr std::size_t mixes_of_a_step = 8;
 
-/// Of fewer steps none is said to lie apart: of three or four one often does by chance.
+/// Outliers need at least this many steps: of three or four, one is often an outlier by chance.
 constexpr std::size_t least_to_tell_apart = 8;
 
-/// How many values at the start lie apart from all after them, by more than those differ and by more than a hundredth.
+/// The number of outliers at the start: values apart from all later ones by more than those differ and by more than 1
+/// %.
 std::size_t apart_at_start(std::span<const Duration> values) {
   if (values.size() < least_to_tell_apart) return 0;
   for (std::size_t count = values.size() / 2; count > 0; --count) {
@@ -150,7 +151,7 @@ std::size_t first_to_learn(std::span<const MeasuredRun> replicas, std::size_t la
   return std::max(apart_at_start(tasks), apart_at_start(after));
 }
 
-/// The step that a mixed one has its order and its level from, with each microbatch's tasks as in a step of its own.
+/// A mixed step: order and level of one step, with each microbatch's tasks from a random step.
 Timeline mixed_step(const WorkDistribution& work, std::size_t replica, std::size_t mix) {
   const MeasuredRun& run = work.replicas[replica];
   const std::size_t base = mix % work.steps();
@@ -176,7 +177,7 @@ Duration simulated_tasks(const Schedule& schedule, Scenario scenario) {
   return time_of_tasks(simulate(lower(schedule, std::move(scenario), "run")));
 }
 
-/// Sets what is said of constant cost. Returns the mean of the replicas' tasks.
+/// Sets the figures at constant cost. Returns the mean of the replicas' tasks.
 Duration add_constant(const WorkDistribution& work, VariableWork& result) {
   std::vector<Duration> tasks;
   for (std::size_t replica = 0; replica < work.replicas.size(); ++replica)
@@ -187,7 +188,7 @@ Duration add_constant(const WorkDistribution& work, VariableWork& result) {
   return mean;
 }
 
-/// What `percent` of so many steps take at most: the median of all that were drawn, taken so many at a time.
+/// The percentile of groups of `steps` drawn steps: the median over all groups.
 Duration percentile_of_so_many(const std::vector<Duration>& drawn, std::size_t steps, std::size_t percent) {
   std::vector<Duration> found;
   for (std::size_t at = 0; at + steps <= drawn.size(); at += steps) {
@@ -266,7 +267,7 @@ std::optional<VariableWork> predict_variable_work(std::span<const MeasuredRun> r
                                                   std::size_t threads, std::size_t samples, std::uint64_t seed) {
   const std::size_t steps = replicas.front().steps.size();
   if (steps < 2 * least_steps_of_a_half || samples == 0) return std::nullopt;
-  const double part = share > 0 ? std::min(share, 1.0) : 0.0; // not a number: none
+  const double part = share > 0 ? std::min(share, 1.0) : 0.0; // NaN becomes 0
   const std::size_t learned = std::clamp<std::size_t>(static_cast<std::size_t>(part * static_cast<double>(steps)),
                                                       least_steps_of_a_half, steps - least_steps_of_a_half);
   VariableWork result{.samples = samples, .seed = seed};

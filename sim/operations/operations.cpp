@@ -1,4 +1,4 @@
-// The sends and receives of a graph, and whether they fit its schedule.
+// The sends and receives of a graph, and their check against its schedule.
 
 #include "ppsim/base/call.hpp"
 #include "ppsim/base/error.hpp"
@@ -12,8 +12,8 @@
 namespace ppsim {
 namespace {
 
-/// The one that nobody named: where both directions share a communicator, the first that is meant for that, as an order
-/// made for one per direction may hang there.
+/// The default: if both directions share a communicator, the first one intended for that, because an order made for one
+/// per direction may hang there.
 const Lowering* default_lowering(const Streams& streams) {
   const bool shared = streams.communicators.value_or(Communicators::edge) != Communicators::edge;
   return *std::ranges::find(lowerings(), shared ? Communicators::group : Communicators::edge, &Lowering::communicators);
@@ -74,9 +74,9 @@ private:
     check_place(stage, op, acting);
   }
 
-  /// An operation is on the right side of its task, and of the other half of a pair, which runs with it.
+  /// An operation must be on the correct side of its task and of the other half of its pair.
   void check_place(StageId stage, const CommOp& op, TaskId acting) {
-    const std::size_t launched = index(schedule_.first_task(stage)) + op.before; // ahead of this task
+    const std::size_t launched = index(schedule_.first_task(stage)) + op.before; // before this task
     if (op.before > schedule_.stage(stage).size())
       return fault("{} is after more tasks than stage {} has", op, index(stage));
     if (op.is_send && launched < index(pair_end(schedule_, acting)))
@@ -98,7 +98,7 @@ private:
     }
   }
 
-  /// `what` has a place for the operation and one for the stage.
+  /// `what` has placeholders for the operation and the stage.
   void fault(fmt::format_string<const std::string&, const std::size_t&> what, const CommOp& op,
              const std::size_t stage) {
     if (problems_.count() >= Problems::limit) return problems_.add({}, {});
@@ -125,7 +125,7 @@ const Lowering* lowering_of(const TaskGraph& graph) {
   if (streams.lowering.empty())
     return graph.schedule().communications() != nullptr ? nullptr : default_lowering(streams);
   const Lowering* const found = find_lowering(streams.lowering);
-  PPSIM_ASSERT(found != nullptr); // a name is checked where it is said
+  PPSIM_ASSERT(found != nullptr); // the name was checked with the options
   return found;
 }
 

@@ -30,13 +30,13 @@ public:
   }
 
 private:
-  /// The last unit so far on a communicator of the stage at hand, and its group.
+  /// The last unit so far on a communicator of the current stage, with its group.
   struct Last {
     std::uint32_t unit = StreamPlan::none;
     std::uint32_t group = StreamPlan::none;
   };
 
-  /// On which stages each transfer is sent and received.
+  /// The stages that send and receive each transfer.
   void find_ends() {
     sent_on_.assign(schedule_.size(), StreamPlan::none);
     received_on_.assign(schedule_.size(), StreamPlan::none);
@@ -90,7 +90,7 @@ private:
     last = {added, group};
   }
 
-  /// The id of the task that `op` is launched in front of.
+  /// The id of the task before which `op` is launched.
   [[nodiscard]] std::uint32_t place_of(StageId stage, const CommOp& op) const {
     PPSIM_ASSERT(op.before <= schedule_.stage(stage).size());
     const std::size_t task = index(schedule_.first_task(stage)) + op.before;
@@ -99,7 +99,7 @@ private:
     return static_cast<std::uint32_t>(task + (inside ? 1 : 0));
   }
 
-  /// A group is launched as one, when its last operation is, which is after more than the others.
+  /// A group is launched as one, with its last operation, after all of their tasks.
   void join_launches(StageId stage) {
     const auto ops = order_.stage(stage);
     const std::size_t base = order_.first(stage);

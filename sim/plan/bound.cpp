@@ -17,13 +17,13 @@ Duration work_of(const BlockCosts& costs) {
   return costs.forward + costs.input_grad + costs.weight_grad;
 }
 
-/// What its backward runs again.
+/// The work that its backward repeats.
 Duration recomputed(const BlockCosts& costs, const Keeping& keeping) {
   if (keeping.kind == RecomputeKind::none) return Duration{0};
   return keeping.kind == RecomputeKind::full ? costs.full.time : costs.selective.time;
 }
 
-/// What a forward and its backward take at least, where they run as halves of pairs by this rule; without a rule alone.
+/// The least time of a forward and its backward as halves of pairs with this rule; without a rule, alone.
 Duration work_of(const BlockCosts& costs, const Keeping& keeping, const std::optional<PairRule>& rule) {
   const Duration all = work_of(costs) + recomputed(costs, keeping);
   if (!rule) return all;
@@ -45,32 +45,32 @@ Bytes kept_always(const BlockCosts& costs) {
   return costs.parameter_bytes + costs.gradient_bytes + costs.optimizer_bytes;
 }
 
-/// What a forward leaves behind.
+/// The memory that a forward keeps.
 Bytes left_by_forward(const BlockCosts& costs, const Keeping& keeping) {
   if (keeping.kind == RecomputeKind::none) return costs.activation;
   return keeping.kind == RecomputeKind::full ? costs.full.checkpoint : costs.selective.checkpoint;
 }
 
-/// One stage, as its chunks are added up in model order.
+/// One stage, summed over its chunks in model order.
 struct StageSum {
   bool seen = false;
-  Duration reached{0};       ///< when the first forward has come to it, at least
+  Duration reached{0};       ///< the earliest start of its first forward
   Duration work{0};          ///< of a microbatch
-  Duration behind{0};        ///< from the last of its tasks to the end of the backward, at least
-  Duration all_reduced{0};   ///< all of its gradients, one after the other
-  Duration least_reduced{0}; ///< those of one chunk
+  Duration behind{0};        ///< the least time from its last task to the end of the backward
+  Duration all_reduced{0};   ///< the reductions of all its gradients, one after the other
+  Duration least_reduced{0}; ///< the reduction of one chunk's gradients
   Duration optimizer{0};
   Bytes always;
   Bytes unsharded;
-  Bytes forward;       ///< what the smallest of its forwards leaves behind
-  Int128 occupied = 0; ///< by a microbatch: bytes times nanoseconds
+  Bytes forward;       ///< the memory that its smallest forward keeps
+  Int128 occupied = 0; ///< per microbatch: bytes times nanoseconds
   [[nodiscard]] Bytes held() const { return always + unsharded + unsharded; }
 };
 
 void add_chunk(StageSum& stage, const BlockCosts& chunk, const Keeping& keeping, Duration work, Duration before,
                Duration back) {
   const Bytes left = left_by_forward(chunk, keeping);
-  if (!stage.seen) { // what comes first, whichever chunk of it the first task is of
+  if (!stage.seen) { // the earliest, whichever chunk of the stage comes first
     stage.reached = before;
     stage.behind = back;
     stage.least_reduced = chunk.reduce;
@@ -86,7 +86,7 @@ void add_chunk(StageSum& stage, const BlockCosts& chunk, const Keeping& keeping,
   stage.forward = std::min(stage.forward, left);
 }
 
-/// Stages of a chunk: with two directions the microbatches of the other one run it on the mirrored stage.
+/// The stages of a chunk: with two directions, half of the microbatches run it on the mirrored stage.
 struct ChunkStages {
   std::size_t first = 0;
   std::optional<std::size_t> mirrored = {};
@@ -96,7 +96,7 @@ ChunkStages stages_of(const std::vector<StageId>& placement, std::size_t chunk, 
   return {index(placement[chunk]), placement.size() - 1 - index(placement[chunk])};
 }
 
-/// What a forward leaves is held until its gradient has come back, down the chunks behind and up again.
+/// A forward's memory is held until its gradient returns, down the later chunks and up again.
 void add_waits(const std::vector<BlockCosts>& costs, const std::vector<StageId>& placement, const Keeping& keeping,
                std::vector<StageSum>& stages, bool splits, bool both_ways) {
   Duration behind{0};
@@ -111,7 +111,7 @@ void add_waits(const std::vector<BlockCosts>& costs, const std::vector<StageId>&
   }
 }
 
-/// How long it takes at least until all microbatches have been there, in so much room.
+/// The least time until all microbatches have passed within the memory limit.
 Duration passing_time(const StageSum& stage, std::int64_t microbatches, const std::optional<Bytes>& limit) {
   if (!limit || *limit <= stage.held()) return Duration{0};
   const Int128 least = stage.occupied * microbatches / (*limit - stage.held()).count();
@@ -152,7 +152,7 @@ PlanBound DegreeBounds::all() const {
   for (std::int64_t layer = 0; layer < model_.layers; ++layer)
     add(kind_of_layer(model_, layer) == LayerKind::moe ? costs_.moe_layer : costs_.dense_layer, 1);
   add(costs_.mtp_layer, model_.mtp_layers);
-  if (model_.tied_embedding) // of one stage, held but once
+  if (model_.tied_embedding) // one stage holds it only once
     work += work_of(costs_.output, {}, rule);
   else
     add(costs_.output, 1);
@@ -196,7 +196,7 @@ PlanBound DegreeBounds::of(const PlannedOrder& order, const Keeping& keeping) {
     back += costs[chunk].input_grad + costs[chunk].weight_grad + recomputed(costs[chunk], keeping);
   }
   const bool overlaps = request_->run.overlap_grad_reduce.value_or(degrees_.zero_stage > 0);
-  // by a factor a pair can be shorter than its halves: then nothing says how long a gradient takes to come back
+  // with a factor, a pair can be shorter than its halves, so the time until a gradient returns is unknown
   if (!rule || rule->kind != PairRule::Kind::factor) add_waits(costs, placement, keeping, stages, splits, both_ways);
   const std::int64_t passes = both_ways ? degrees_.microbatches / 2 : degrees_.microbatches; // of each of its chunks
   PlanBound bound;
@@ -206,7 +206,7 @@ PlanBound DegreeBounds::of(const PlannedOrder& order, const Keeping& keeping) {
     const Duration behind = std::max(splits ? Duration{0} : stage.behind, both_ways ? Duration{0} : reduced);
     const Duration work = std::max(passes * stage.work + behind, passing_time(stage, passes, limit_));
     bound.time = std::max(bound.time, stage.reached + work);
-    if (!both_ways) optimizer = std::max(optimizer, stage.optimizer); // which of the two steps is not asked here
+    if (!both_ways) optimizer = std::max(optimizer, stage.optimizer); // with two directions, both are possible
     bound.memory = std::max(bound.memory, stage.held() + stage.forward);
   }
   bound.time += optimizer;

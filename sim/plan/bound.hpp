@@ -1,5 +1,5 @@
 #pragma once
-// How long a step of a configuration takes at least, and how much memory it needs, before an order is made.
+// Lower bounds on step time and memory of a configuration, before an order is made.
 
 #include "ppsim/plan/space.hpp"
 
@@ -9,7 +9,7 @@
 
 namespace ppsim {
 
-/// Of all orders alike.
+/// Bounds over all orders.
 struct PlanBound {
   Duration time{0};
   Bytes memory;
@@ -18,13 +18,13 @@ struct PlanBound {
 /// The memory that a run may fill.
 [[nodiscard]] std::optional<Bytes> limit_of(const RunSpec& spec);
 
-/// Bounds of the configurations with these degrees that fit into memory. Times of transfers are left out.
+/// Bounds of the configurations with these degrees that fit into memory. They ignore transfer times.
 class DegreeBounds {
 public:
-  /// Nothing where the rules of the model's shape forbid it (model_costs()).
+  /// None if the rules of the model's shape forbid it (model_costs()).
   static std::optional<DegreeBounds> of(const PlanRequest& request, const Degrees& degrees);
 
-  /// Of all of them.
+  /// The bound over all configurations.
   [[nodiscard]] PlanBound all() const;
   [[nodiscard]] PlanBound of(const PlannedOrder& order, const Keeping& keeping);
 
@@ -38,7 +38,7 @@ private:
   Model model_;
   std::optional<Bytes> limit_;
   ModelCosts costs_;
-  /// Chunks, layers that are recomputed, whether ends meet, and what is not spread evenly.
+  /// Chunks, recomputed layers, whether ends share a stage, and the layout if it is uneven.
   using Key = std::tuple<std::size_t, std::size_t, bool, const Layout*>;
   std::map<Key, std::vector<BlockCosts>> chunks_;
 };

@@ -20,13 +20,13 @@ namespace ppsim {
 namespace {
 
 constexpr Bytes no_limit{std::int64_t{1} << 60U}; // more than any device has
-constexpr std::size_t round_size = 64;            // fixed: what is simulated does not depend on threads
+constexpr std::size_t round_size = 64; // fixed, so that the simulated configurations do not depend on threads
 
-/// A part of the space: what has these degrees, or one configuration.
+/// A part of the space: all configurations with these degrees, or one configuration.
 struct Node {
   std::int64_t bound = 0;
   std::size_t degrees = 0; ///< its position
-  bool is_whole = true;    ///< with all orders and keepings
+  bool is_whole = true;    ///< includes all orders and keepings
   PlannedOrder order = {};
   Keeping keeping = {};
   std::size_t number = 0; ///< among those of its degrees
@@ -38,17 +38,17 @@ struct Later {
   }
 };
 
-/// One that fits.
+/// A configuration that fits.
 struct Found {
   Configuration configuration;
   std::int64_t figure = 0;
   std::int64_t peak = 0;           ///< bytes
   std::int64_t time = 0;           ///< of a step; nanoseconds
-  std::optional<PlanRow> row = {}; ///< where this process simulated it
+  std::optional<PlanRow> row = {}; ///< if this process simulated it
   std::vector<Degrees> equals = {};
 };
 
-/// What became of a node.
+/// The result of a node.
 struct Outcome {
   std::vector<Node> parts = {};
   std::uint64_t too_large = 0;
@@ -58,7 +58,7 @@ struct Outcome {
   std::string refusal = {}; ///< empty: it can run
 };
 
-/// Whether they differ in nothing but how ranks share a sequence and a batch.
+/// Whether they differ only in how ranks share a sequence and a batch.
 bool shares_all_else(const Configuration& a, const Configuration& b) {
   Configuration like_a = b;
   like_a.degrees.context = a.degrees.context;
@@ -68,12 +68,12 @@ bool shares_all_else(const Configuration& a, const Configuration& b) {
   return a == like_a;
 }
 
-/// By which those that share all else differ: data parallelism and the number of microbatches follow.
+/// The remaining differences; data parallelism and the number of microbatches follow.
 std::pair<std::int64_t, std::int64_t> shares_of(const Degrees& degrees) {
   return {degrees.context, degrees.microbatch_size};
 }
 
-/// Makes one of both, where they are equals: with the least context parallelism.
+/// Merges equal configurations into the one with the least context parallelism.
 bool join(Found& one, Found& other) {
   if (std::tie(one.figure, one.peak, one.time) != std::tie(other.figure, other.peak, other.time) ||
       !shares_all_else(one.configuration, other.configuration))
@@ -89,7 +89,7 @@ bool join(Found& one, Found& other) {
   return true;
 }
 
-/// Equals by memory, then by time; what is left is by what they are, so that it does not matter which came first.
+/// By figure, then memory, then time, then by configuration, so that the order of discovery does not matter.
 bool ranks_before(const Found& a, const Found& b) {
   const auto key = [](const Found& found) {
     const auto& [degrees, schedule, chunks, keeping, split, layout] = found.configuration;
@@ -135,7 +135,7 @@ Outcome simulated(const PlanRequest& request, const Configuration& configuration
 
 constexpr char refusal_mark = '!';
 
-/// What others need to know of a simulation: nothing where it does not fit.
+/// The part of a simulation's result that other processes need: empty if it does not fit.
 std::string to_text(const Outcome& outcome) {
   if (!outcome.refusal.empty()) return refusal_mark + outcome.refusal;
   const auto& found = outcome.found;
@@ -167,12 +167,12 @@ public:
     plan_.memory_limit = limit_of(request.run);
   }
 
-  /// Simulates these before all else, and not again.
+  /// Simulates these first, and not again.
   void begin_with(std::span<const Configuration> known) {
     known_ = known;
     take(simulate(known));
   }
-  /// Of what was simulated.
+  /// The plan from the simulated configurations.
   RankedPlan finish() {
     add_rows();
     return std::move(plan_);
@@ -182,11 +182,11 @@ public:
     std::vector<Outcome> outcomes(space_.degrees().size());
     for_each_index(outcomes.size(), workers_.threads, [&](std::size_t i) { outcomes[i] = whole(i); });
     take(std::move(outcomes));
-    if (plan_.configurations == 0) // says why
+    if (plan_.configurations == 0) // throws with the reason
       (void)model_costs(model_of(request_.run), *request_.run.device_sheet,
                         spec_of(request_, {.degrees = space_.degrees().front()}).training);
     go_through(open_, "configurations");
-    // what takes long last: most of them are not needed then
+    // expensive ones last: most of them are then pruned
     go_through(searching_, "configurations, searching for their order");
     return finish();
   }
@@ -196,7 +196,7 @@ private:
     [[nodiscard]] const std::vector<Node>& nodes() const { return c; }
   };
 
-  /// In rounds, until what is left cannot come before the last row. `what` they are, for who watches.
+  /// In rounds, until no remaining node can come before the last row. `what` names the nodes for progress.
   void go_through(Queue& queue, std::string_view what) {
     const std::uint64_t before = plan_.simulated;
     while (!queue.empty() && can_rank(queue.top().bound)) {
@@ -219,16 +219,17 @@ private:
     }
   }
 
-  /// What can still rank; nodes that are a whole have not been looked into.
+  /// The number of configurations that can still rank; whole nodes count fully.
   [[nodiscard]] std::size_t count_left(const Queue& queue) const {
     const auto left = std::ranges::count_if(queue.nodes(), [&](const Node& node) { return can_rank(node.bound); });
     return static_cast<std::size_t>(left);
   }
 
-  /// How far a round is.
-  class Watched {
+  /// The progress of a round.
+  class RoundProgress {
   public:
-    Watched(std::string_view what, std::size_t done, std::size_t left) : what_{what}, done_{done}, of_{done + left} {}
+    RoundProgress(std::string_view what, std::size_t done, std::size_t left)
+        : what_{what}, done_{done}, of_{done + left} {}
     /// One more is done.
     void step(const PlanWatch& watch) {
       const std::lock_guard lock{mutex_};
@@ -242,7 +243,7 @@ private:
     std::size_t of_;
   };
 
-  /// In the same order; with all processes that there are.
+  /// In the same order; on all processes.
   [[nodiscard]] std::vector<Outcome> simulate(std::span<const Configuration> some) {
     std::vector<Outcome> outcomes(some.size());
     const auto make = [&](std::size_t i) {
@@ -262,7 +263,7 @@ private:
     return outcomes;
   }
 
-  /// Those that another process has simulated are few here, and simulated again: a report is long, and no message.
+  /// Simulates rows again that another process has simulated: they are few, and reports are too large for messages.
   void add_rows() {
     for_each_index(best_.size(), workers_.threads, [&](std::size_t i) {
       if (!best_[i].row) best_[i].row = *std::move(simulated(request_, best_[i].configuration).found->row);
@@ -277,7 +278,7 @@ private:
     return request_.by_memory ? bound.memory.count() : bound.time.count();
   }
   [[nodiscard]] bool fits(Bytes memory) const { return !plan_.memory_limit || memory <= *plan_.memory_limit; }
-  /// Whether what takes at least that may come before the last row.
+  /// Whether a configuration with this lower bound may come before the last row.
   [[nodiscard]] bool can_rank(std::int64_t bound) const {
     return !prunes_ || best_.size() < request_.top || bound <= best_.back().figure;
   }
@@ -348,8 +349,8 @@ private:
   RankedPlan plan_;
   std::vector<Found> best_; ///< as many as are ranked
   Queue open_;
-  Queue searching_; ///< whose order is searched for
-  std::optional<Watched> watched_;
+  Queue searching_; ///< configurations with searched orders
+  std::optional<RoundProgress> watched_;
 };
 
 } // namespace

@@ -1,4 +1,4 @@
-// How a plan spreads layers over chunks.
+// The distribution of layers over chunks in a plan.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/plan/space.hpp"
@@ -37,7 +37,7 @@ Layout ends_layout(const Model& model, std::size_t chunks) {
 
 namespace {
 
-/// Each chunk's stage, or the pair of stages that hold it and one of their other chunks.
+/// The stage of each chunk; with two directions, the pair of stages that hold it and one of their other chunks.
 std::vector<std::size_t> stage_of_chunk(const Generator& generator, const Shape& shape) {
   const std::vector<StageId> placement = generator.place({.shape = shape});
   std::vector<std::size_t> stage_of(placement.size());
@@ -47,7 +47,7 @@ std::vector<std::size_t> stage_of_chunk(const Generator& generator, const Shape&
   return stage_of;
 }
 
-/// On such ranks; a sample at a time, as several take longer in all kinds of blocks alike.
+/// For these ranks and one sample: more samples scale all blocks equally.
 EndsWork work_of_ends(const PlanRequest& request, const Model& model, const Degrees& degrees) {
   const Configuration ranks{
       .degrees = {
@@ -60,10 +60,10 @@ EndsWork work_of_ends(const PlanRequest& request, const Model& model, const Degr
   return {in_layers(time(costs.embedding)), in_layers(time(costs.output) + model.mtp_layers * time(costs.mtp_layer))};
 }
 
-/// Where work goes so that the busiest has least.
-class Evened {
+/// Distributes work so that the busiest stage has the least.
+class WorkBalancer {
 public:
-  explicit Evened(const std::vector<std::size_t>& stage_of)
+  explicit WorkBalancer(const std::vector<std::size_t>& stage_of)
       : stage_of_{stage_of}, chunks_(stage_of.size()), stages_(1 + std::ranges::max(stage_of)), held_(stages_.size()) {
     for (std::size_t chunk = 0; chunk < stage_of.size(); ++chunk) held_[stage_of[chunk]].push_back(chunk);
   }
@@ -96,7 +96,7 @@ std::optional<Layout> work_layout(const Model& model, const EndsWork& work, cons
   layout.back().mtp_layers = static_cast<std::size_t>(model.mtp_layers);
   auto left = static_cast<std::size_t>(model.layers);
   if (left + 2 < layout.size()) return std::nullopt;
-  Evened evened{stage_of};
+  WorkBalancer evened{stage_of};
   evened.add(0, work.embedding);
   evened.add(layout.size() - 1, work.loss);
   const auto give = [&](std::size_t chunk) {
@@ -135,7 +135,7 @@ PlanSpace::Layouts PlanSpace::layouts_of(const Generator& generator, std::size_t
 }
 
 PlanSpace::Ranks PlanSpace::ranks_of(const Degrees& degrees) const {
-  const std::int64_t copies = model_.experts > 0 ? degrees.data : 1; // how experts are divided follows from these, too
+  const std::int64_t copies = model_.experts > 0 ? degrees.data : 1; // the distribution of experts depends on it
   return {degrees.tensor, degrees.context, degrees.expert, copies};
 }
 
@@ -144,7 +144,7 @@ const EndsWork& PlanSpace::work_of(const Degrees& degrees) const {
 }
 
 void PlanSpace::find_layouts() {
-  std::set<std::pair<std::int64_t, EndsWork>> kinds; // stages, and what they do
+  std::set<std::pair<std::int64_t, EndsWork>> kinds; // stages, and the work of the ends
   for (const Degrees& degrees : degrees_) {
     const auto [found, is_new] = work_.try_emplace(ranks_of(degrees));
     try {

@@ -10,7 +10,7 @@
 namespace ppsim {
 namespace {
 
-/// Empty where the framework has it without a name of its own: it follows from the number of chunks.
+/// Empty if the framework derives it from the number of chunks.
 struct FrameworkName {
   Framework framework;
   std::string_view schedule, name;

@@ -30,7 +30,7 @@ std::vector<std::int64_t> divisors(std::int64_t number) {
   return found;
 }
 
-/// Those that were chosen, or else those of `all` that pass.
+/// The chosen values, otherwise those of `all` that pass.
 template <class Passes>
 std::vector<std::int64_t> chosen(const std::vector<std::int64_t>& choice, const std::vector<std::int64_t>& all,
                                  Passes passes) {
@@ -48,7 +48,7 @@ bool has_order(Framework framework, std::string_view schedule) {
   return framework == Framework::any || name_in(framework, schedule).has_value();
 }
 
-/// Stages of the optimizer's division that a framework has beside a pipeline.
+/// The ZeRO stages that a framework supports with a pipeline.
 std::vector<std::int64_t> zero_stages(Framework framework) {
   switch (framework) {
   case Framework::megatron:
@@ -122,7 +122,7 @@ std::optional<std::size_t> samples_of(const PlanRequest& request, const Degrees&
 
 namespace {
 
-/// What is said of all runs, for this one.
+/// The common options, without those that do not apply to this configuration.
 RunSpec without_void_options(const PlanRequest& request, const Configuration& configuration) {
   RunSpec spec = request.run;
   for (const std::string_view option : void_options(request, configuration)) {
@@ -170,7 +170,7 @@ RunSpec spec_of(const PlanRequest& request, const Configuration& configuration) 
 ScheduleTraits traits_of(const Generator& generator) {
   static const std::map<const Generator*, ScheduleTraits> known = [] {
     std::map<const Generator*, ScheduleTraits> traits;
-    constexpr std::size_t small = 4; // stages; every schedule runs on so many
+    constexpr std::size_t small = 4; // number of stages; every schedule supports it
     for (const Generator* each : generators()) {
       const Shape shape{.stages = small, .microbatches = 2 * small, .vpp = each->vpp.standard};
       const Schedule schedule = make_schedule(*each, {.shape = shape});
@@ -190,7 +190,7 @@ std::vector<const Generator*> planned_schedules(const PlanRequest& request) {
   const std::vector<std::string>& named = request.choices.schedules;
   std::vector<const Generator*> schedules;
   for (const Generator* generator : generators()) {
-    // one device at a time trains nothing that needs several
+    // one device at a time is pointless with several
     const bool is_meant =
         named.empty() ? generator->name != "sequential" : std::ranges::find(named, generator->name) != named.end();
     if (is_meant && !traits_of(*generator).asynchronous && has_order(request.framework, generator->name))
@@ -241,7 +241,7 @@ std::string listed(std::string_view name, const std::vector<std::int64_t>& value
   return values.empty() ? fmt::format("no {}", name) : fmt::format("{} of {}", name, joined(values, ", "));
 }
 
-constexpr std::size_t most_degrees = 2'000'000; // some 200 bytes each
+constexpr std::size_t most_degrees = 2'000'000; // about 200 bytes each
 
 bool is_taken(const Generator& generator, const Shape& shape) {
   try {
@@ -371,7 +371,7 @@ void PlanSpace::add_divided(const Values& all, Degrees degrees) {
   const bool has_usual = std::ranges::find(stages, 1) != stages.end();
   for (const std::int64_t stage : stages) {
     if (degrees.data * degrees.context == 1 && stage != (has_usual ? 1 : stages.front()))
-      continue; // nothing to divide over
+      continue; // nothing to shard over
     degrees.zero_stage = stage;
     for (const bool sequence_parallel : {true, false}) {
       const bool can_be_off = degrees.tensor > 1 && model_.experts == 0 && request_.framework != Framework::torchtitan;
@@ -395,17 +395,17 @@ Configuration PlanSpace::configuration(const Degrees& degrees, const PlannedOrde
   return configuration;
 }
 
-/// On one stage all orders do the same work, and none holds less than 1F1B's.
+/// On one stage all orders do the same work, and none holds less than 1F1B.
 bool PlanSpace::runs_alone(const Generator& generator) const {
   const Generator* const usual = &find_generator("1f1b");
   return &generator == usual || std::ranges::find(schedules_, usual) == schedules_.end();
 }
 
-/// Which numbers of chunks a schedule is looked at with.
+/// The numbers of chunks to try for a schedule.
 std::vector<std::size_t> PlanSpace::chunk_counts(const Generator& generator, std::size_t stages) const {
   const bool chooses = generator.vpp.multiple > 0 && generator.vpp.matters;
   if (stages == 1 && !runs_alone(generator)) return {};
-  constexpr std::size_t fewest = 2; // with one it is another schedule
+  constexpr std::size_t fewest = 2; // with one chunk it equals another schedule
   const std::size_t most = (static_cast<std::size_t>(model_.layers) + 2) / stages;
   const std::vector<std::size_t>& choice = request_.choices.chunks;
   std::vector<std::size_t> counts;
@@ -439,7 +439,7 @@ std::vector<Keeping> PlanSpace::keepings(std::size_t layers) const {
   if (takes(RecomputeKind::none)) list.push_back({});
   const Training& training = request_.run.training;
   const bool keeps_scores = training.attention.value_or(model_.attention) == Attention::unfused;
-  const bool can_select = request_.framework != Framework::torchtitan; // every second layer is what it means there
+  const bool can_select = request_.framework != Framework::torchtitan; // there it means every second layer
   if (takes(RecomputeKind::selective) && can_select && (keeps_scores || training.recompute_modules))
     list.push_back({RecomputeKind::selective});
   if (!takes(RecomputeKind::full)) return list;
@@ -450,7 +450,7 @@ std::vector<Keeping> PlanSpace::keepings(std::size_t layers) const {
 }
 
 void PlanSpace::count() {
-  std::map<std::tuple<std::int64_t, std::int64_t, EndsWork>, std::uint64_t> known; // all that orders follow from
+  std::map<std::tuple<std::int64_t, std::int64_t, EndsWork>, std::uint64_t> known; // all inputs of orders
   for (const Degrees& degrees : degrees_) {
     const auto [found, is_new] = known.try_emplace({degrees.stages, degrees.microbatches, work_of(degrees)}, 0);
     if (is_new) found->second = size_of(degrees);

@@ -9,7 +9,7 @@
 namespace ppsim {
 namespace {
 
-/// The last task to end, the lowest id among equals.
+/// The last task to end; of equals, the lowest id.
 TaskId last_task(const Timeline& timeline) {
   std::size_t last = 0;
   for (std::size_t id = 1; id < timeline.tasks.size(); ++id)
@@ -34,8 +34,8 @@ public:
   }
 
 private:
-  /// What ends the step where that is not a task: an optimizer step, the lowest stage's among equals, or a reduction.
-  /// It is added to the path; what released it is returned. Nothing where the step ends with a task.
+  /// If the step ends with an optimizer step (the lowest stage's among equals) or a reduction, adds it to the path and
+  /// returns its release. None if the step ends with a task.
   UpdateRelease last_of_update() {
     const SimTime end = end_of(timeline_);
     const auto& steps = timeline_.optimizer;
@@ -49,13 +49,13 @@ private:
     const auto& reductions = timeline_.reductions;
     if (const auto last = std::ranges::find_if(reductions, ends); last != reductions.end())
       return {.reduction = static_cast<std::size_t>(last - reductions.begin())};
-    // A step without length ends with what released it, but a measured one may be later.
+    // A step of zero length ends with its release, but a measured one may be later.
     const bool ends_with_task = timeline_.tasks[index(last_task(timeline_))].end == end;
     if (const auto step = std::ranges::find_if(steps, ends); step != steps.end() && !ends_with_task) return add(step);
     return {};
   }
 
-  /// Follows reductions back to the task that the first of them waited for.
+  /// Follows reductions back to the task that released the first of them.
   UpdateRelease follow_update(UpdateRelease by) {
     while (by.reduction != UpdateRelease::none) {
       path_.push_back({.kind = PathKind::reduction, .number = by.reduction});
@@ -64,9 +64,9 @@ private:
     return by;
   }
 
-  /// Adds the transfer of `sender`, and those that it queued for; returns the task that let the first of them start.
+  /// Adds the transfer of `sender` and those that it queued for; returns the task that released the first of them.
   TaskId follow_transfer(TaskId sender) {
-    while (true) { // what queued was released by the transfer before it on its link or communicator, and so on
+    while (true) { // a queued transfer was released by the one before it on its link or communicator
       const auto& released = timeline_.transfer_released_by;
       const bool waited = !released.empty() && released[index(sender)] != no_task;
       const auto& behind = timeline_.waited_for_transfer;
@@ -116,7 +116,7 @@ Span span_of(const Timeline& timeline, const PathStep& step) {
     const bool waited =
         !timeline.transfer_released_by.empty() && timeline.transfer_released_by[index(step.task)] != no_task;
     if (!waited) span.start = std::max(span.start, timeline.tasks[index(step.task)].end);
-    span.end = std::max(span.start, span.end); // clocks that differ can show an arrival before the sender's end
+    span.end = std::max(span.start, span.end); // with different clocks, an arrival may precede the sender's end
     return span;
   }
   case PathKind::reduction:

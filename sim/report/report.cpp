@@ -49,7 +49,7 @@ StageReport report_stage(const TaskGraph& graph, const Timeline& timeline, Stage
   return report;
 }
 
-/// The first moment at which `stage`, which holds `bytes` from the start, holds more than `limit`.
+/// The first moment at which `stage`, which starts with `bytes`, exceeds `limit`.
 std::optional<Overflow> find_overflow(const TaskGraph& graph, const Timeline& timeline, StageId stage, Bytes bytes,
                                       Bytes limit) {
   std::optional<Overflow> overflow;

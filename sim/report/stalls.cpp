@@ -1,4 +1,4 @@
-// What the order of sends and receives cost, by name.
+// Finds the stalls caused by the order of sends and receives, by name.
 
 #include "ppsim/report/stalls.hpp"
 
@@ -65,11 +65,11 @@ private:
     const auto members = plan_.of(unit_of_[waiting]);
     const auto found = std::ranges::find(members, last, [&](std::uint32_t op) { return order_.ops()[op].sender; });
     if (found != members.end()) return *found;
-    return held_up_by(waiting, runs_[waiting].launched); // its data was there before it was in front
+    return held_up_by(waiting, runs_[waiting].launched); // its data had arrived before it was in front
   }
 
-  /// Of the operations that stood in front of `waiting` after `since`, the one for which nothing flowed for longest, of
-  /// equal ones the one that stood there first; `waiting` itself where none did.
+  /// Among the operations in front of `waiting` after `since`, the one without a flowing transfer for longest; of equal
+  /// ones the first. `waiting` itself if there are none.
   [[nodiscard]] std::size_t held_up_by(std::size_t waiting, SimTime since) const {
     std::size_t blamed = waiting;
     Duration longest{-1};
@@ -107,7 +107,7 @@ bool same_group(const CommOrder& order, std::size_t a, std::size_t b) {
   return true;
 }
 
-/// Where the other end of `op` is: "from stage 2".
+/// The other end of `op`: "from stage 2".
 std::string other_end(const TaskGraph& graph, const CommOp& op) {
   const StageId from = graph.schedule().stage_of(op.sender);
   return op.is_send ? fmt::format("to stage {}", index(graph.schedule().stage_of(*graph.receiver(op.sender))))

@@ -14,7 +14,7 @@ namespace {
   throw Error{ExitCode::bad_input, Problem{"`layout`", std::move(what), std::move(hint)}};
 }
 
-/// One letter or bar, so many times.
+/// A repeated letter or bar.
 struct Item {
   char letter = 0;
   std::size_t count = 1;
@@ -24,7 +24,7 @@ struct Item {
 class LayoutBuilder {
 public:
   void add(const Item& item) {
-    letters_ += item.count; // neither is near the end of its range: see Reader::repetitions
+    letters_ += item.count; // neither is near its limit: see Reader::repetitions
     if (letters_ > longest_layout)
       refuse(fmt::format("describes more than {} letters", longest_layout), "is a repetition too large?");
     switch (item.letter) {
@@ -70,7 +70,7 @@ private:
   bool layers_ = false, mtp_ = false, loss_ = false;
 };
 
-/// Reads a layout string from its first byte to its last.
+/// Parses a layout string.
 class Reader {
 public:
   explicit Reader(std::string_view text) : text_{text} {}
@@ -108,7 +108,7 @@ private:
     return {letter, repetitions().value_or(1)};
   }
 
-  /// What stands in parentheses; the position is then after them, where a repetition stands.
+  /// A group in parentheses; the position is then at its repetition.
   std::vector<Item> group() {
     ++at_;
     std::vector<Item> members;
@@ -125,7 +125,7 @@ private:
     return members;
   }
 
-  /// The n of "*n", if that is what stands here; at most a little over longest_layout.
+  /// The n of "*n" at the position, if any; at most slightly above longest_layout.
   std::optional<std::size_t> repetitions() {
     skip_commas();
     if (at_ == text_.size() || text_[at_] != '*') return std::nullopt;
@@ -146,7 +146,7 @@ private:
   std::size_t at_ = 0;
 };
 
-/// `letter` so many times, the shorter way.
+/// `letter` repeated, in its shorter form.
 std::string repeated(char letter, std::size_t count) {
   const std::string short_form = fmt::format("{}*{}", letter, count);
   return count < short_form.size() + 1 ? std::string(count, letter) : short_form;

@@ -8,7 +8,7 @@
 namespace ppsim {
 namespace {
 
-/// Spreads `total` evenly over the chunks of `members`; the first ones get the remainder.
+/// Distributes `total` evenly over the chunks of `members`; the first ones get the remainder.
 void spread(std::size_t total, const std::vector<std::size_t>& members, std::vector<std::size_t>& layers) {
   if (members.empty()) return;
   const std::size_t each = total / members.size();
@@ -41,7 +41,7 @@ void check_ends(const Shape& shape, std::size_t total, std::optional<std::size_t
     problems.add("`first-stage-layers`", "there is only one stage", "use `layers` alone");
 }
 
-/// What the end stages leave has to give every other chunk a layer.
+/// The rest after the end stages must give every other chunk at least one layer.
 void check_middle(std::size_t total, std::size_t at_the_ends, std::size_t chunks, Problems& problems) {
   if (chunks == 0 && at_the_ends != total)
     problems.add("`layers`", fmt::format("{} layers, but the first and last stage hold {}", total, at_the_ends),
@@ -72,7 +72,7 @@ std::vector<std::size_t> split_layers(const Shape& shape, const std::vector<Stag
   problems.throw_if_any();
 
   const StageId first_stage{0};
-  const StageId last_stage = std::ranges::max(chunk_stage); // of replicas the first
+  const StageId last_stage = std::ranges::max(chunk_stage); // the first of its replicas
   std::vector<std::size_t> middle;
   for (std::size_t chunk = 0; chunk < chunk_stage.size(); ++chunk) {
     const bool fixed = (first && chunk_stage[chunk] == first_stage) || (last && chunk_stage[chunk] == last_stage);

@@ -30,13 +30,13 @@ void check_list(std::string_view where, const std::vector<Value>& values, std::s
     if (value < Value{0}) problems.add(std::string{where}, fmt::format("negative value {}", value.count()));
 }
 
-/// A list of sizes, one per chunk, and what they are called.
+/// A list of sizes per chunk, with its name.
 struct SizeList {
   std::string_view name;
   const std::vector<Bytes>& values;
 };
 
-/// Each chunk's part is at most its whole.
+/// Each chunk's part must not exceed its whole.
 void check_parts(std::string_view where, const SizeList& part, const SizeList& whole, Problems& problems) {
   for (std::size_t chunk = 0; chunk < std::min(part.values.size(), whole.values.size()); ++chunk) {
     if (part.values[chunk] <= whole.values[chunk]) continue;
@@ -44,7 +44,7 @@ void check_parts(std::string_view where, const SizeList& part, const SizeList& w
                  fmt::format("chunk {}: {} of {} is more than its {} of {}", chunk, part.name,
                              format_bytes(part.values[chunk]), whole.name, format_bytes(whole.values[chunk])),
                  fmt::format("it must be part of the {}", whole.name));
-    return; // the other chunks would say the same
+    return; // the other chunks have the same error
   }
 }
 
@@ -79,7 +79,7 @@ void check_factors(const Scenario& scenario, Problems& problems) {
     problems.add("link factors", fmt::format("{} links, at most {}", links.size(), Network::max_unusual_links));
 }
 
-/// By how much factors make anything longer.
+/// The largest product of slowdown factors.
 double largest_factor(const Scenario& scenario) {
   std::int64_t largest = unchanged_ppm;
   for (const std::int64_t ppm : scenario.costs.stage_ppm) largest = std::max(largest, ppm);
@@ -119,7 +119,7 @@ void check_part(std::string_view where, const std::vector<Duration>& part, std::
                           "it is the communication part of that time");
 }
 
-/// What tasks take one by one: a value for each, and a collective is a part of each.
+/// Times per task: a value for each, and a collective must be part of each.
 void check_by_microbatch(std::string_view where, const std::vector<Duration>& values, const Shape& shape,
                          const std::vector<Duration>& collective, Problems& problems) {
   check_optional_list(where, values, shape.chunks() * shape.microbatches, problems);
@@ -146,7 +146,7 @@ double longest_transfer(const Network& network) {
   return static_cast<double>(longest.count());
 }
 
-/// Every sum that a run forms is at most (longest task + longest transfer) x tasks; the same for sizes.
+/// Every sum in a run is at most (longest task + longest transfer) x tasks; the same for sizes.
 void check_sums(const Scenario& scenario, Problems& problems) {
   const double tasks =
       3.0 * static_cast<double>(scenario.shape.chunks()) * static_cast<double>(scenario.shape.microbatches);
@@ -156,13 +156,13 @@ void check_sums(const Scenario& scenario, Problems& problems) {
                       std::max(largest(costs.weight_grad), largest(costs.weight_grad_by_microbatch)) +
                       largest(scenario.recompute.time) + 2.0 * static_cast<double>(costs.overhead.count());
   const double pair_factor = std::max(1.0, static_cast<double>(scenario.pair.factor_ppm) / 1e6);
-  // The accounts add up p times the makespan.
+  // The accounts add up to p times the makespan.
   const auto stages = static_cast<double>(scenario.shape.stages);
   const Update& update = scenario.update;
   const double after =
       (largest(update.reduce) + largest(update.optimizer) + static_cast<double>(update.tied_embedding_reduce.count())) *
       static_cast<double>(scenario.shape.chunks());
-  const double steps = update.step == OptimizerStep::per_stage ? 8.0 : 1.0; // the steady state is one of several steps
+  const double steps = update.step == OptimizerStep::per_stage ? 8.0 : 1.0; // the steady state spans several steps
   if (((task * pair_factor + longest_transfer(scenario.network)) * tasks + after) * stages * steps *
           largest_factor(scenario) >
       largest_sum)

@@ -55,13 +55,13 @@ Schedule Schedule::with_origin(std::shared_ptr<const Origin> origin) && {
 namespace {
 
 /// The operations of `order` that belong to forwards, without actions on chunks, which are of a whole step.
-/// `forward[id]` is how many forwards stand before task `id`, of all stages.
+/// `forward[id]`: number of forwards before task `id`, over all stages.
 CommOrder forwards_of(const Schedule& schedule, const CommOrder& order, const std::vector<std::uint32_t>& forward) {
   std::vector<CommOp> ops;
   std::vector<std::uint32_t> offsets{0};
   for (const StageId stage : order.stage_ids()) {
     const std::size_t first = index(schedule.first_task(stage));
-    bool group_begun = false; ///< an operation of the present group was kept
+    bool group_begun = false; ///< an operation of the current group was kept
     for (CommOp op : order.stage(stage)) {
       group_begun = group_begun && op.joins;
       if (schedule.task(op.sender).pass != Pass::forward) continue;

@@ -8,7 +8,7 @@
 namespace ppsim {
 namespace {
 
-/// Finds every fault of a schedule while its tables are filled.
+/// Collects all faults of a schedule while its tables are filled.
 class Checker {
 public:
   Checker(const Schedule& schedule, std::string_view where) : schedule_{schedule}, where_{where} {
@@ -18,7 +18,7 @@ public:
 
   void fault(std::string what, std::string hint = {}) { problems_.add(where_, std::move(what), std::move(hint)); }
 
-  /// A table has an entry per chunk and microbatch; refuses sizes that the tasks present cannot fill anyway.
+  /// A table has an entry per chunk and microbatch; refuses sizes that the tasks cannot fill anyway.
   void check_size() {
     const std::size_t passes = schedule_.forward_only() ? 1 : 2;
     const std::size_t needed = passes * schedule_.shape().chunks() * schedule_.shape().microbatches;
@@ -103,7 +103,7 @@ bool is_weight_grad(const Task& task) {
   return task.pass == Pass::weight_grad;
 }
 
-/// Every chunk and microbatch has its F and its B, or its I and W.
+/// Every chunk and microbatch must have its F and its B, or its I and W.
 void check_complete(const Schedule& schedule, const ScheduleIndex& where, Checker& checker) {
   for (std::size_t chunk = 0; chunk < schedule.shape().chunks(); ++chunk)
     for (std::size_t microbatch = 0; microbatch < schedule.shape().microbatches; ++microbatch) {
@@ -123,7 +123,7 @@ void check_complete(const Schedule& schedule, const ScheduleIndex& where, Checke
     }
 }
 
-/// All passes of one chunk and microbatch are on the stage of its forward.
+/// All passes of one chunk and microbatch must be on the stage of its forward.
 void check_stages(const Schedule& schedule, const ScheduleIndex& where, Checker& checker) {
   const Shape& shape = schedule.shape();
   for (const StageId stage : schedule.stage_ids()) {
@@ -166,7 +166,7 @@ ScheduleIndex::ScheduleIndex(const Schedule& schedule, std::string_view where)
       }
     }
   }
-  // Without split backwards the count alone says that nothing is missing.
+  // Without split backwards, the count alone proves completeness.
   if (split || placed < 2 * cells || std::ranges::any_of(schedule.tasks(), is_input_grad))
     check_complete(schedule, *this, checker);
   check_stages(schedule, *this, checker);

@@ -6,13 +6,13 @@
 namespace ppsim {
 namespace {
 
-/// Share of device time that stages idle from which on another schedule may be worth a look.
+/// The idle share of device time from which another schedule may help.
 constexpr double worth_comparing = 0.05;
-/// The busiest stages compute so many times the mean where it is worth evening out.
+/// The ratio of the busiest stages' compute time to the mean from which evening out helps.
 constexpr double uneven = 1.1;
-/// A part of the idle time is what to look at where it is more than one in so many.
+/// A cause matters if it has more than 1 / `much` of the idle time.
 constexpr std::int64_t much = 3;
-/// A gain below this is none.
+/// A smaller gain does not count.
 constexpr double least_gain = 0.001;
 
 double ratio_of(Duration part, Duration whole) {
@@ -23,7 +23,7 @@ double per_microbatch(Duration time, std::size_t microbatches) {
   return static_cast<double>(time.count()) / static_cast<double>(microbatches);
 }
 
-/// Idle time of all stages, and what of it passed for which reason.
+/// Idle time of all stages, by cause.
 struct IdleTime {
   Duration all, moving, flush, host;
 };
@@ -55,7 +55,7 @@ NextStep next_step(const TaskGraph& graph, const RunReport& report, const IdleTi
   if (idle.host * much > idle.all) return NextStep::host;
   if (graph.schedule().name() == "sequential") return NextStep::run_together;
   if (busiest_over_mean(report) > uneven && !report.balance)
-    return NextStep::even_out; // a searched split has no better
+    return NextStep::even_out; // a searched split cannot be improved
   if (idle.moving * much > idle.all) return NextStep::transfers;
   if (idle.flush * much > idle.all) return NextStep::reductions;
   return NextStep::pipeline_waits;

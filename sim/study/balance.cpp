@@ -43,7 +43,7 @@ std::vector<Duration> busy_times(const TaskGraph& graph, const Timeline& timelin
   return busy;
 }
 
-/// One layer goes from one chunk to another.
+/// Moves one layer from one chunk to another.
 struct Move {
   std::uint16_t from = 0;
   std::uint16_t to = 0;
@@ -74,18 +74,18 @@ public:
   }
 
 private:
-  /// A split that was tried.
+  /// A tried split.
   struct Node {
     Layout layout;
     SplitValue value;
-    std::vector<Move> moves = {}; ///< to its neighbours, the most promising first; once expanded
-    std::size_t next = 0;         ///< the first of them that was not tried
+    std::vector<Move> moves = {}; ///< to its neighbours, the most promising first; empty until expanded
+    std::size_t next = 0;         ///< the first untried move
     bool expanded = false;
   };
-  /// What splits are compared by: the less the better.
+  /// The order of splits: less is better.
   using Rank = std::tuple<Bytes, Duration, std::size_t, std::vector<std::size_t>>;
-  static constexpr std::size_t most_ends = 64;       ///< chunks that moves start from, and that they lead to
-  static constexpr std::size_t least_patience = 256; ///< splits that are no better, before the search ends
+  static constexpr std::size_t most_ends = 64;       ///< most chunks that moves start from, and end at
+  static constexpr std::size_t least_patience = 256; ///< splits without improvement before the search ends
 
   static std::vector<std::size_t> layers_of(const Layout& layout) {
     std::vector<std::size_t> layers;
@@ -106,7 +106,7 @@ private:
     return {node.value.excess, node.value.step_time, moved(node.layout), layers_of(node.layout)};
   }
 
-  /// Adds the split to the nodes unless it was tried before or is not allowed.
+  /// Adds the split to the nodes unless it was already tried or is not allowed.
   bool try_split(const Layout& layout) {
     if (!seen_.insert(layers_of(layout)).second) return false;
     ++tried_;
@@ -130,7 +130,7 @@ private:
     return changed;
   }
 
-  /// Moves layers from the busiest stage to the least busy one while that makes the busiest less so.
+  /// Moves layers from the busiest stage to the least busy one while that reduces the maximum.
   void even_out() {
     for (std::size_t at = 0; tried_ < most_tries_;) {
       const std::vector<Move> moves = moves_from(nodes_[at], 1);
@@ -191,14 +191,14 @@ private:
   const BalanceStart& start_;
   const SplitObjective& value_;
   std::size_t most_tries_;
-  std::vector<std::size_t> least_; ///< layers that a chunk keeps
+  std::vector<std::size_t> least_; ///< the fewest layers of each chunk
   std::vector<Node> nodes_;
-  std::set<std::pair<Rank, std::size_t>> open_; ///< nodes whose neighbours are not all tried, the best first
+  std::set<std::pair<Rank, std::size_t>> open_; ///< nodes with untried neighbours, the best first
   std::set<std::vector<std::size_t>> seen_;
   std::size_t best_ = 0;
   Rank best_rank_;
   std::size_t tried_ = 0;
-  std::size_t since_best_ = 0; ///< neighbours looked at since the best was found
+  std::size_t since_best_ = 0; ///< neighbours tried since the best was found
 };
 
 } // namespace

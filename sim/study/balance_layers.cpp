@@ -16,7 +16,7 @@
 namespace ppsim {
 namespace {
 
-/// Of all simulations of one search together, and of the orders that are searched for, as so many simulations each.
+/// The most tasks of all simulations of one search, with searched orders counted as several simulations.
 constexpr std::size_t most_tasks_for_balance = std::size_t{1} << 23;
 constexpr std::size_t simulations_per_searched_order = 32;
 constexpr std::size_t most_tries = 4096;
@@ -30,7 +30,7 @@ SplitValue value_of(Splits& splits, const BuiltRun& run, const Layout& layout) {
   return split_value(graph, timeline, find_step_time(graph, end_of(timeline) - SimTime{}).step_time);
 }
 
-/// How many splits may be tried.
+/// The number of splits that may be tried.
 std::size_t tries(const Splits& splits, const BuiltRun& run) {
   const TaskGraph graph = lower(run.schedule, run.scenario, run.schedule_place);
   const std::uint64_t simulated = has_steady_state(graph) ? steady_tasks(graph) : graph.size();
@@ -45,7 +45,7 @@ Balance balance_layers(const RunSpec& spec, BuiltRun& run) {
   check_layers(spec, run);
   Splits splits{spec, run};
   const BalanceStart start{run.scenario.layout, spec.layout.has_value()};
-  (void)value_of(splits, run, start.layout); // where this throws, it is not the split that is wrong
+  (void)value_of(splits, run, start.layout); // an exception here is not caused by the split
   const auto value = [&](const Layout& layout) -> std::optional<SplitValue> {
     try {
       return value_of(splits, run, layout);

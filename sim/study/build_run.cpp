@@ -13,7 +13,7 @@
 namespace ppsim {
 namespace {
 
-/// The number of chunks per stage, where it was given. Throws Error if there are several.
+/// The number of chunks per stage, if given. Throws Error if there are several.
 std::optional<std::size_t> one_vpp(const RunSpec& spec) {
   if (!spec.vpp) return std::nullopt;
   if (spec.vpp->size() > 1)
@@ -22,7 +22,7 @@ std::optional<std::size_t> one_vpp(const RunSpec& spec) {
   return spec.vpp->front();
 }
 
-/// A file sets the shape; the rest may repeat it, not change it.
+/// A file defines the shape; other options may repeat it but not change it.
 void check_against_file(const RunSpec& spec, const Shape& shape) {
   Problems problems;
   const auto check = [&](std::string_view option, const std::optional<std::size_t>& given, std::size_t found) {
@@ -64,7 +64,7 @@ void use_given_order(const RunSpec& spec, const GivenOrder& order, BuiltRun& run
                                     order.name, own->size()));
 }
 
-/// The number of chunks per stage: with a layout that of the layout. Throws Error where what is given contradicts it.
+/// The number of chunks per stage; with a layout, that of the layout. Throws Error if options contradict it.
 std::optional<std::size_t> chunks_per_stage(const RunSpec& spec) {
   const std::optional<std::size_t> vpp = one_vpp(spec);
   if (!spec.layout || !spec.stages) return vpp;
@@ -83,7 +83,7 @@ std::optional<std::size_t> chunks_per_stage(const RunSpec& spec) {
   return chunks / stages;
 }
 
-/// A schedule that fixes the number of chunks says how many the layout should have.
+/// Checks the layout against a schedule with a fixed number of chunks.
 void check_against_layout(const RunSpec& spec, const Generator& generator, const Shape& shape) {
   if (!spec.layout || generator.vpp.multiple > 0 || shape.vpp == generator.vpp.standard) return;
   const std::size_t needed = shape.positions() * generator.vpp.standard;
@@ -121,7 +121,7 @@ void generate_schedule(const RunSpec& spec, const Schedule* known, BuiltRun& run
   check_against_layout(spec, generator, request.shape);
   check_request(generator, request);
   const std::vector<StageId> placement = generator.place(request);
-  const bool both_ways = generator.placement == "bidirectional"; // then each end is on the other's stage as well
+  const bool both_ways = generator.placement == "bidirectional"; // then each end is also on the other's stage
   run.scenario = make_scenario(spec, request.shape, placement, both_ways || placement.front() == placement.back());
   if (is_made_by(known, generator, request, spec.forward_only)) {
     run.schedule = *known;
@@ -132,8 +132,8 @@ void generate_schedule(const RunSpec& spec, const Schedule* known, BuiltRun& run
   run.schedule_place = fmt::format("schedule '{}'", generator.name);
 }
 
-/// What names a field names the place where its value was given, which may be a scenario file; so does the name of a
-/// schedule that such a file gave.
+/// Replaces a field as place by the place where its value was set, possibly in a scenario file; also for the name of a
+/// schedule set there.
 Error placed(const RunSpec& spec, const Error& error) {
   std::vector<Problem> problems = error.problems();
   for (Problem& problem : problems)

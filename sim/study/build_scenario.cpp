@@ -19,14 +19,14 @@
 namespace ppsim {
 namespace {
 
-/// One chunk's backward, in its two halves.
+/// The two halves of one chunk's backward.
 struct Halves {
   Duration input;
   Duration weight;
 };
 
-/// B = I + W: any two give the third, B alone is halved, an odd nanosecond to I (SPEC section 6). A negative half says
-/// that the given one is longer than the whole.
+/// B = I + W: any two give the third; B alone is halved, with an odd nanosecond in I (SPEC section 6). A negative half
+/// means that the given one is longer than the whole.
 Halves split(Duration backward, std::optional<Duration> input, std::optional<Duration> weight) {
   if (input && weight) return {*input, *weight};
   if (input) return {*input, backward - *input};
@@ -46,7 +46,7 @@ std::optional<Problem> check_halves(const RunSpec& spec, std::size_t chunk, Dura
                  "leave `backward` out"};
 }
 
-/// Splits each of `backward`, of which `per_chunk` follow each other for a chunk. What is given of the halves is there.
+/// Splits each value of `backward`, with `per_chunk` consecutive values for each chunk. Given halves are kept.
 void split_each(const RunSpec& spec, const std::vector<Duration>& backward, std::size_t per_chunk,
                 std::vector<Duration>& input_grad, std::vector<Duration>& weight_grad, Problems& problems) {
   for (std::size_t at = 0; at < backward.size(); ++at) {
@@ -56,12 +56,12 @@ void split_each(const RunSpec& spec, const std::vector<Duration>& backward, std:
     weight_grad[at] = w;
     if (auto wrong = check_halves(spec, at / per_chunk, backward[at], {i, w})) {
       problems.add(std::move(wrong->where), std::move(wrong->what), std::move(wrong->hint));
-      return; // the other chunks would say the same
+      return; // the other chunks have the same error
     }
   }
 }
 
-/// A value for each microbatch of each chunk, where one of the others has that.
+/// A value for each microbatch of each chunk, if another pass has that.
 std::vector<Duration> for_each_microbatch(const GivenTimes& times, std::size_t microbatches) {
   if (!times.by_microbatch.empty()) return times.by_microbatch;
   std::vector<Duration> values;
@@ -99,7 +99,7 @@ void split_backward(const RunSpec& spec, Spread& spread, std::size_t microbatche
   costs.weight_grad = means_of(costs.weight_grad_by_microbatch, microbatches);
 }
 
-/// A collective is a part of its pass: that of a model's pass is none where the pass itself was given.
+/// A collective is part of its pass: the model's does not apply if the pass itself was given.
 void fill_collectives(const RunSpec& spec, Spread& spread, Costs& costs) {
   if (spec.forward_collective || (spread.has_model() && !spec.forward))
     costs.forward_collective =
@@ -109,7 +109,7 @@ void fill_collectives(const RunSpec& spec, Spread& spread, Costs& costs) {
                                                    &BlockCosts::input_grad_collective);
 }
 
-/// Latency and bandwidth where a link is named, or assumed for a model.
+/// Latency and bandwidth of a named link, or of the default one for a model.
 void use_links(const RunSpec& spec, const Spread& spread, Network& network) {
   std::optional<LinkSheet> link = spec.link;
   if (!link && spread.has_model() && !spec.comm && !spec.latency && !spec.bandwidth) link = standard_link();
@@ -122,7 +122,7 @@ void use_links(const RunSpec& spec, const Spread& spread, Network& network) {
   network.inter_node_bandwidth = spec.inter_node_link->reached_bandwidth();
 }
 
-/// Adds that an option is given together with `with`, which says the same.
+/// Adds a problem for options given together with `with`, which has the same meaning.
 void refuse_beside(const RunSpec& spec, std::initializer_list<std::string_view> given, std::string_view with,
                    Problems& problems) {
   if (!spec.has(with)) return;
@@ -146,7 +146,7 @@ void check_network(const RunSpec& spec, bool knows_size, Problems& problems) {
   refuse_beside(spec, {"inter-node-latency", "inter-node-bandwidth"}, "inter-node-link", problems);
 }
 
-/// `boundary`: the size of a transfer by the model's shape.
+/// `boundary`: the size of a transfer from the model's shape.
 void fill_network(const RunSpec& spec, Spread& spread, const std::optional<Bytes>& boundary, Network& network,
                   Problems& problems) {
   check_network(spec, spec.boundary_bytes || boundary, problems);
@@ -172,7 +172,7 @@ std::string no_stage(std::size_t stage, std::size_t stages) {
   return fmt::format("there is no stage {}: stages are 0 to {}", stage, stages - 1);
 }
 
-/// What tasks vary by, beside the run that it is for.
+/// Checks the variation of tasks against the run.
 void check_jitter(const RunSpec& spec, const Shape& shape, Problems& problems) {
   if (spec.samples && !spec.varies_by_chance())
     problems.add(spec.place_of("samples"), "nothing varies, so all samples would be the same",
@@ -191,7 +191,7 @@ void check_jitter(const RunSpec& spec, const Shape& shape, Problems& problems) {
                  "give a run with backwards, or `forward-only`");
 }
 
-/// What is named after what holds of all the others.
+/// Specific entries are applied after those for all others.
 void fill_uneven(const RunSpec& spec, Scenario& scenario, Problems& problems) {
   check_jitter(spec, scenario.shape, problems);
   const std::size_t stages = scenario.shape.stages;
@@ -218,7 +218,7 @@ void fill_uneven(const RunSpec& spec, Scenario& scenario, Problems& problems) {
   }
 }
 
-/// Work that one chunk does beside its layers takes one value, its forward, or two, with its backward.
+/// Extra work of a chunk takes one value, its forward, or two, with its backward.
 void check_extra_work(const RunSpec& spec, Problems& problems) {
   const auto check = [&](std::string_view option, const std::optional<std::vector<Duration>>& given) {
     if (given && given->size() > 2)
@@ -230,7 +230,7 @@ void check_extra_work(const RunSpec& spec, Problems& problems) {
 }
 
 /// The embedding reads a row per token, and its backward adds to as many: it has no input gradient. Output layer and
-/// loss are matrix products, of which the backward has two of the forward's size, one for each half.
+/// loss are matrix products; their backward has two of the forward's size, one for each half.
 void add_extra_work(const RunSpec& spec, const Shape& shape, const Layout& layout, Costs& costs) {
   const auto chunk_with = [&](bool ChunkBlocks::*block, std::size_t otherwise) {
     const auto found = std::ranges::find(layout, true, block);
@@ -267,8 +267,8 @@ RecomputeUnits units_in(const RunSpec& spec) {
           .layers = static_cast<std::int64_t>(spec.recompute_num_layers.value_or(1))};
 }
 
-/// The input of each chunk, as far as the size of transfers tells. That of chunk 0 is what the embedding makes of the
-/// tokens, as large as its output. A chunk without layers has nothing to recompute, and keeps nothing for it.
+/// The input of each chunk, as far as transfer sizes show it. That of chunk 0 is the embedding's output, as large as
+/// the chunk's output. A chunk without layers recomputes nothing and keeps nothing for it.
 std::vector<Bytes> chunk_inputs(const Network& network, const Layout& layout) {
   std::vector<Bytes> sizes = network.boundary_bytes;
   sizes.insert(sizes.begin(), sizes.empty() ? Bytes{} : sizes.front());
@@ -277,7 +277,7 @@ std::vector<Bytes> chunk_inputs(const Network& network, const Layout& layout) {
   return sizes;
 }
 
-/// How many layers of a chunk full recomputation takes, in units of how many.
+/// The number of recomputed layers of a chunk, and the size of units.
 struct ChunkUnits {
   std::int64_t layers, recomputed, unit;
   [[nodiscard]] std::int64_t count() const { return unit == 0 ? 0 : (recomputed + unit - 1) / unit; }
@@ -295,8 +295,8 @@ Duration share_recomputed(Duration forward, const ChunkBlocks& blocks, const Rec
                                           : Duration{scale_rounded(forward.count(), chunk.recomputed, chunk.layers)};
 }
 
-/// What forwards keep where all is recomputed: the input of each unit, and what layers hold that are not recomputed;
-/// without layers the input of the chunk.
+/// The memory that forwards keep with full recomputation: the input of each unit, and that of layers that are not
+/// recomputed; for a chunk without layers its input.
 std::vector<Bytes> unit_inputs(const Scenario& scenario, const RecomputeUnits& units) {
   std::vector<Bytes> sizes = chunk_inputs(scenario.network, scenario.layout);
   for (std::size_t i = 0; i < scenario.layout.size(); ++i) {
@@ -310,7 +310,7 @@ std::vector<Bytes> unit_inputs(const Scenario& scenario, const RecomputeUnits& u
   return sizes;
 }
 
-/// What a unit holds beside what forwards keep, all layers of a chunk being alike; nothing without layers.
+/// The memory of a unit beyond what forwards keep, with equal layers in a chunk; none without layers.
 std::vector<Bytes> unit_sizes(const Scenario& scenario, const RecomputeUnits& units) {
   std::vector<Bytes> sizes;
   for (std::size_t i = 0; i < scenario.layout.size(); ++i) {
@@ -338,7 +338,7 @@ void check_recompute(const RunSpec& spec, bool has_model, Problems& problems) {
   if (selective && !spec.recompute_time && !has_model)
     problems.add(spec.place_of("recompute"), "how long does it take to recompute the selected part?",
                  "give `recompute-time`");
-  if (selective && spec.activation_bytes && !spec.checkpoint_bytes) // then the model's is no part of it
+  if (selective && spec.activation_bytes && !spec.checkpoint_bytes) // then the model's does not apply
     problems.add(spec.place_of("recompute"), "which part of `activation-bytes` does a forward keep?",
                  "give `checkpoint-bytes`");
   if (spec.checkpoint_bytes && !spec.activation_bytes && !has_model)
@@ -346,8 +346,8 @@ void check_recompute(const RunSpec& spec, bool has_model, Problems& problems) {
                  "give `activation-bytes`");
 }
 
-/// `scenario` has its costs, network and memory already. What lies outside a chunk's layers is not recomputed, so the
-/// forward by which the backward grows is that before add_extra_work().
+/// `scenario` already has its costs, network and memory. Work outside a chunk's layers is not recomputed, so the
+/// backward grows by the forward before add_extra_work().
 void fill_recompute(const RunSpec& spec, Spread& spread, Scenario& scenario, Problems& problems) {
   check_recompute(spec, spread.has_model(), problems);
   Recompute& recompute = scenario.recompute;
@@ -388,7 +388,7 @@ bool knows_sizes(const RunSpec& spec) {
          spec.model_shape;
 }
 
-/// A limit without sizes says nothing; a device may be there for its rates.
+/// A limit without sizes has no effect; a device may be given only for its rates.
 void check_limit(const RunSpec& spec, Problems& problems) {
   for (const char* option : {"memory-limit", "device"})
     if (spec.has(option) && !knows_sizes(spec) && !(spec.flops && option == std::string_view{"device"}))
@@ -423,8 +423,7 @@ void fill_memory(const RunSpec& spec, Spread& spread, Memory& memory, Problems& 
   if (!memory.limit && spec.device_sheet && knows_sizes(spec)) memory.limit = spec.device_sheet->usable_memory();
 }
 
-/// Divided parameters are there whole while a pass needs them, two layers' at a time: the one that computes and the
-/// next.
+/// Sharded parameters are gathered while a pass needs them, two layers at a time: the computing one and the next.
 void hold_unsharded(const std::vector<BlockCosts>& computed, const std::vector<StageId>& placement, Memory& memory) {
   std::map<StageId, std::size_t> first_chunk;
   std::map<StageId, Bytes> most;
@@ -439,7 +438,7 @@ void add_each(std::vector<Duration>& times, const std::vector<Duration>& more) {
   std::ranges::transform(times, more, times.begin(), std::plus{});
 }
 
-/// `tied`: the gradient of a matrix that the first and the last stage share, by the model's shape.
+/// `tied`: the gradient of the matrix that the first and the last stage share, from the model's shape.
 void fill_update(const RunSpec& spec, Spread& spread, Bytes tied, Update& update, Problems& problems) {
   if (spec.overlap_grad_reduce && !spec.reduce && spread.has_model() && spec.training.shards_gradients())
     problems.add(spec.place_of("overlap-grad-reduce"), "divided gradients are reduced in each backward",
@@ -457,7 +456,7 @@ void fill_update(const RunSpec& spec, Spread& spread, Bytes tied, Update& update
   update.step = spec.optimizer_step.value_or(OptimizerStep::synchronous);
 }
 
-/// The layout as given, where it agrees with all else.
+/// The given layout, if it agrees with the other options.
 Layout given_layout(const RunSpec& spec, const Shape& shape, Problems& problems) {
   const Layout& layout = *spec.layout;
   const std::string where = spec.place_of("layout");

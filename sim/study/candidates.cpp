@@ -13,7 +13,7 @@
 namespace ppsim {
 namespace {
 
-/// How an option that only some schedules take is left out.
+/// How to reset an option that only some schedules accept.
 struct OptionReset {
   std::string_view option;
   void (*reset)(RunSpec&);
@@ -26,7 +26,7 @@ constexpr std::array resets{
     OptionReset{"replicas", [](RunSpec& spec) { spec.replicas.reset(); }},
 };
 
-/// Leaves out the options of single schedules that are not for this one; a schedule file (null) takes none.
+/// Resets options of single schedules that do not apply to this one; a schedule file (null) accepts none.
 void drop_options_of_others(const Generator* generator, RunSpec& spec) {
   for (const ScheduleOption& option : schedule_options()) {
     if (generator != nullptr && generator->takes(option.name)) continue;
@@ -37,7 +37,7 @@ void drop_options_of_others(const Generator* generator, RunSpec& spec) {
   }
 }
 
-/// The spec of the others beside a schedule file: its shape, and no order.
+/// The spec of the other candidates with a schedule file: its shape, without the order.
 RunSpec without_file(const RunSpec& spec, const Shape& shape) {
   RunSpec others = spec;
   others.stages = shape.stages;
@@ -50,13 +50,13 @@ bool chooses_chunks(const Generator& generator) {
   return generator.vpp.multiple > 0 && generator.vpp.matters;
 }
 
-/// The number of chunks per stage that a layout says.
+/// The number of chunks per stage of a layout.
 std::size_t chunks_by_layout(const RunSpec& spec) {
   return std::max<std::size_t>(spec.layout->size() / std::max<std::size_t>(*spec.stages, 1), 1);
 }
 
-/// Throws Error where a flag says what no schedule that takes part makes use of, or the same thing twice. What a
-/// scenario file says is for any schedule, and void for others.
+/// Throws Error if no candidate accepts a flag, or if a value is repeated. Options in a scenario file apply to some
+/// schedules and are ignored by others.
 void check_flags(const RunSpec& spec, const std::vector<const Generator*>& parts) {
   Problems problems;
   const auto is_flag = [&](std::string_view option) { return spec.is_asked(option); };
@@ -78,7 +78,7 @@ void check_flags(const RunSpec& spec, const std::vector<const Generator*>& parts
   problems.throw_if_any();
 }
 
-/// Where nothing is said: 2 and 4, or where the layers of a stage are known up to three numbers that divide them.
+/// The default: 2 and 4, or up to three numbers that divide the layers of a stage, if known.
 std::vector<std::size_t> standard_counts(const Generator& generator, const RunSpec& spec) {
   constexpr std::size_t most = 3;
   const std::size_t model_layers = spec.model_shape ? static_cast<std::size_t>(spec.model_shape->layers) : 0;
@@ -91,7 +91,7 @@ std::vector<std::size_t> standard_counts(const Generator& generator, const RunSp
   return counts.empty() ? std::vector<std::size_t>{2, 4} : counts;
 }
 
-/// How many chunks per stage to try.
+/// The numbers of chunks per stage to try.
 std::vector<std::size_t> chunk_counts(const Generator& generator, const RunSpec& spec) {
   if (!chooses_chunks(generator)) return {generator.vpp.standard};
   if (spec.layout && spec.stages) return {chunks_by_layout(spec)};
@@ -100,13 +100,13 @@ std::vector<std::size_t> chunk_counts(const Generator& generator, const RunSpec&
 
 void add_candidates(const Generator& generator, const RunSpec& spec, std::vector<Candidate>& list) {
   const std::vector<std::size_t> counts = chunk_counts(generator, spec);
-  const bool says_chunks = chooses_chunks(generator) || spec.vpp; // which may be others'
+  const bool says_chunks = chooses_chunks(generator) || spec.vpp; // which may differ from the others'
   for (const std::size_t vpp : counts) {
     Candidate candidate{std::string{generator.name}, fmt::format("`schedule` {}", generator.name), spec};
     candidate.spec.schedule = generator.name;
-    candidate.spec.where.erase("schedule"); // a file's is another one
+    candidate.spec.where.erase("schedule"); // a file's refers to another one
     candidate.spec.vpp = {vpp};
-    if (spec.layout) candidate.spec.vpp.reset(); // it says so
+    if (spec.layout) candidate.spec.vpp.reset(); // the layout has it
     drop_options_of_others(&generator, candidate.spec);
     if (counts.size() > 1) candidate.name += fmt::format(" v={}", vpp);
     if (says_chunks) candidate.fields += fmt::format(" `vpp` {}", vpp);
@@ -136,7 +136,7 @@ std::vector<Candidate> candidates(const RunSpec& spec) {
   check_flags(spec, parts);
   std::vector<Candidate> list;
   RunSpec others = spec;
-  others.copies_apart = true; // evaluate() looks at them
+  others.copies_apart = true; // evaluate() checks them
   if (spec.order != nullptr) {
     const RunSpec own = for_given_order(others);
     const BuiltRun run = build_run(own);

@@ -1,4 +1,4 @@
-// Cautions: what is allowed but probably not what was meant.
+// Cautions: notes about settings that are allowed but probably unintended.
 
 #include "ppsim/operations/lowering.hpp"
 #include "ppsim/scenario/layout.hpp"
@@ -24,7 +24,7 @@ void note_recompute(const RunSpec& spec, const Scenario& scenario, std::vector<s
                                 spec.place_of("recompute")));
 }
 
-/// With its own default, each half of the costs may be a thousand times the other.
+/// If only one half of the costs is set, it may be a thousand times the default of the other.
 void note_costs(const RunSpec& spec, std::vector<std::string>& notes) {
   const bool backward = spec.backward || spec.input_grad || spec.weight_grad;
   if (spec.forward_only || spec.model_shape) return;
@@ -32,7 +32,7 @@ void note_costs(const RunSpec& spec, std::vector<std::string>& notes) {
   if (backward && !spec.forward) notes.emplace_back("`forward`: not given, using 1 ms");
 }
 
-/// A value per chunk says what one device takes only where no chunk is on two of them.
+/// A value per chunk is the time on one device only if no chunk is on two of them.
 void note_chunk_costs(const RunSpec& spec, const Schedule& schedule, std::vector<std::string>& notes) {
   const auto differ = [](const std::optional<std::vector<Duration>>* values) {
     return *values && std::ranges::adjacent_find(**values, std::ranges::not_equal_to{}) != (*values)->end();
@@ -54,7 +54,7 @@ void note_chunk_costs(const RunSpec& spec, const Schedule& schedule, std::vector
                                 spec.place_of(option)));
 }
 
-/// Published runs of large models lie within these: docs/validation.md.
+/// Published runs of large models are within these bounds: docs/validation.md.
 void note_measured_step(const RunSpec& spec, std::vector<std::string>& notes) {
   constexpr std::int64_t least = 750'000;
   constexpr std::int64_t most = 1'300'000;
@@ -84,7 +84,7 @@ void note_memory(const RunSpec& spec, const Schedule& schedule, std::vector<std:
         fmt::format("{}: changes nothing, as no output leaves the one stage", spec.place_of("release-outputs")));
 }
 
-/// Which part of all passes is communication inside layers.
+/// The share of all passes that is communication inside layers.
 double collective_share(const Costs& costs) {
   const auto sum = [](const std::vector<Duration>& times) {
     return std::accumulate(times.begin(), times.end(), 0.0,
@@ -96,7 +96,7 @@ double collective_share(const Costs& costs) {
 
 void note_collectives(const RunSpec& spec, const Scenario& scenario, const Schedule& schedule,
                       std::vector<std::string>& notes) {
-  constexpr double worth_hiding = 0.1; // from which on the rule may decide which schedule is the best
+  constexpr double worth_hiding = 0.1; // from here on the rule may decide which schedule is best
   const bool hides = scenario.pair.kind == PairRule::Kind::hide;
   const double share = collective_share(scenario.costs);
   const bool matters = share > worth_hiding || spec.has("forward-collective") || spec.has("backward-collective");
@@ -133,7 +133,7 @@ void note_layout(const RunSpec& spec, std::vector<std::string>& notes) {
                                 spec.model_shape->layers));
 }
 
-/// A transfer of unknown size counts as one of no bytes.
+/// A transfer of unknown size counts as zero bytes.
 void note_sizes(const RunSpec& spec, const Network& network, std::vector<std::string>& notes) {
   const auto& sizes = network.boundary_bytes;
   if (network.streams.eager_below > Bytes{} && !sizes.empty() &&
@@ -143,7 +143,7 @@ void note_sizes(const RunSpec& spec, const Network& network, std::vector<std::st
         spec.place_of("eager-below")));
 }
 
-/// Rules of a transfer model that is not used. `p2p` is one of replays too: those who only simulate ask for it.
+/// Notes options of an unused transfer model. `p2p` also belongs to replays: a caller that only simulates asks for it.
 void note_streams(const RunSpec& spec, const Scenario& scenario, std::vector<std::string>& notes) {
   const Streams& streams = scenario.network.streams;
   const Lowering* const lowering = find_lowering(streams.lowering);
@@ -171,7 +171,7 @@ void note_streams(const RunSpec& spec, const Scenario& scenario, std::vector<std
     note_unused(option, "`transfer` streams or `csv-comms`");
 }
 
-/// A factor alone is that of all stages: where it could be a stage, one was probably meant.
+/// A factor without a stage applies to all stages: if it could be a stage number, one was probably intended.
 void note_slow(const RunSpec& spec, const Shape& shape, std::vector<std::string>& notes) {
   for (const SlowStage& slow : spec.slow.value_or(std::vector<SlowStage>{})) {
     const std::int64_t factor = slow.ppm / unchanged_ppm;

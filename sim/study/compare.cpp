@@ -16,12 +16,12 @@
 namespace ppsim {
 namespace {
 
-/// What became of one candidate.
+/// The result of one candidate.
 struct Trial {
   std::optional<Contender> contender;
-  Comparison head;             ///< of a contender: what its scenario says about all of them
+  Comparison head;             ///< of a contender: the properties of its scenario common to all
   bool moves_for_free = false; ///< there are transfers, but they take no time
-  std::optional<Error> error;  ///< where there is no contender
+  std::optional<Error> error;  ///< set if there is no contender
   bool is_held_by_transfers = false;
 };
 
@@ -39,7 +39,7 @@ Comparison head_of(const Scenario& scenario) {
   return head;
 }
 
-/// Whether an order that deadlocks runs where stages do not wait for their transfers.
+/// Whether a deadlocked order runs if stages do not wait for their transfers.
 bool runs_with_latency(const Candidate& candidate) {
   try {
     BuiltRun run = build_run(candidate.spec);
@@ -52,7 +52,7 @@ bool runs_with_latency(const Candidate& candidate) {
   }
 }
 
-/// Simulates it; of the run only the report stays, as graphs of a large run take a hundred times its memory.
+/// Simulates it; keeps only the report, because graphs of a large run take a hundred times its memory.
 Trial try_candidate(const Candidate& candidate, std::optional<std::vector<std::string>>& notes) {
   Trial trial;
   try {
@@ -74,7 +74,7 @@ Trial try_candidate(const Candidate& candidate, std::optional<std::vector<std::s
   return trial;
 }
 
-/// The order in which to begin: what takes long first, so that no thread is left with it at the end.
+/// The order in which to start: long ones first, so that no thread is left with one at the end.
 std::vector<std::size_t> longest_first(const std::vector<Candidate>& candidates) {
   const auto effort = [&](std::size_t position) {
     const RunSpec& spec = candidates[position].spec;
@@ -87,7 +87,7 @@ std::vector<std::size_t> longest_first(const std::vector<Candidate>& candidates)
   return order;
 }
 
-/// A value that candidates have in common.
+/// A value common to several candidates.
 template <class Value>
 struct Shared {
   Value value;
@@ -112,14 +112,14 @@ std::string names_of(const std::vector<Candidate>& candidates, const std::vector
   return names;
 }
 
-/// How many schedules are among them, whatever their numbers of chunks.
+/// The number of schedules among them, with any number of chunks.
 std::size_t count_schedules(const std::vector<Candidate>& candidates, const std::vector<std::size_t>& positions) {
   std::set<std::string> schedules;
   for (const std::size_t position : positions) schedules.insert(candidates[position].spec.schedule.value_or(""));
   return schedules.size();
 }
 
-/// What most of them say alike is wrong with the spec; the rules of single schedules would be fixed in vain.
+/// A refusal that most of them share is a problem of the spec; fixing the rules of single schedules would not help.
 [[noreturn]] void nothing_applies(const std::vector<Candidate>& candidates, const std::vector<Trial>& trials) {
   std::vector<Shared<Problem>> shared;
   bool deadlocks = true;
@@ -140,7 +140,7 @@ std::size_t count_schedules(const std::vector<Candidate>& candidates, const std:
   throw Error{deadlocks ? ExitCode::no : ExitCode::bad_input, std::move(problems)};
 }
 
-/// Where none is sampled, nothing says which is better.
+/// If no run is sampled, the figure is unknown for all.
 void check_sampled(const RunSpec& spec, const Comparison& comparison) {
   const auto is_known = [&](const Contender& each) { return comparison.figure_of(each).has_value(); };
   if (std::ranges::none_of(comparison.contenders, is_known))

@@ -8,14 +8,13 @@
 namespace ppsim {
 namespace {
 
-/// What is harder to build or to train with counts for more: an order that asks for less of the first thing in which
-/// two differ asks for less.
+/// The weight of demands: compared lexicographically, with what is harder to build or to train with first.
 auto weight(const Demands& demands) {
   return std::tuple{demands.asynchronous, demands.parameter_copies, demands.overlaps_pairs, demands.splits_backward,
                     demands.folds,        demands.chunks_per_stage};
 }
 
-/// The contenders are sorted.
+/// Needs sorted contenders.
 std::optional<Recommendation> recommend(const Comparison& comparison) {
   const std::vector<Contender>& contenders = comparison.contenders;
   const auto takes_part = [&](const Contender& contender) {

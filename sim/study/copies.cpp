@@ -10,7 +10,7 @@
 namespace ppsim {
 namespace {
 
-/// Copies whose stages take the same.
+/// Copies with equal stages.
 struct AlikeCopies {
   std::size_t first = 0, count = 0;
   std::vector<std::int64_t> stage_ppm;
@@ -23,14 +23,14 @@ std::vector<AlikeCopies> alike_copies(const RunSpec& spec, std::size_t stages) {
   const auto all = static_cast<std::size_t>(spec.training.data_parallel);
   std::vector<AlikeCopies> alike;
   const auto add = [&](std::size_t first, std::size_t count, std::vector<std::int64_t> stage_ppm) {
-    stage_ppm.resize(stages, unchanged_ppm); // where nothing is said it is empty
+    stage_ppm.resize(stages, unchanged_ppm); // empty means unchanged
     const auto found = std::ranges::find(alike, stage_ppm, &AlikeCopies::stage_ppm);
     AlikeCopies& group = found == alike.end() ? alike.emplace_back(first, 0, std::move(stage_ppm)) : *found;
     group.first = std::min(group.first, first);
     group.count += count;
   };
   for (const std::size_t copy : named) add(copy, 1, stage_factors(spec, stages, copy));
-  std::size_t other = 0; // the first that is not named
+  std::size_t other = 0; // the first unnamed copy
   while (named.contains(other)) ++other;
   if (named.size() < all) add(other, all - named.size(), stage_factors(spec, stages));
   std::ranges::sort(alike, {}, &AlikeCopies::first);
@@ -80,7 +80,7 @@ std::optional<SlowestCopy> slowest_copy(const RunSpec& spec) {
     slow.push_back({.copy = {}, .stage = stage, .ppm = slowest->stage_ppm[stage]});
   found.spec.slow = std::move(slow);
   if (spec.model_shape) return found;
-  found.spec.training.data_parallel = 1; // without a model it says nothing of one copy
+  found.spec.training.data_parallel = 1; // without a model it has no effect on one copy
   found.spec.where.erase("data-parallel");
   return found;
 }

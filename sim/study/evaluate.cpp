@@ -21,21 +21,21 @@
 namespace ppsim {
 namespace {
 
-/// Of the stalls of a run so many are put into words.
+/// The most stalls described in words.
 constexpr std::size_t most_stalls_said = 100;
-/// Above so many tasks the extra simulations would be noticed.
+/// With more tasks, the extra simulations would be noticeable.
 constexpr std::size_t most_tasks_for_what_if = std::size_t{1} << 20;
-/// The same for several other orders.
+/// The same for simulations of several other orders.
 constexpr std::size_t most_tasks_for_alternatives = std::size_t{1} << 16;
 
-/// What a step would take if no send or receive held up another.
+/// The makespan if no send or receive delayed another.
 Duration makespan_without_stalls(const TaskGraph& graph) {
   Scenario scenario = graph.scenario();
   scenario.network.model = TransferModel::latency;
   return end_of(simulate(graph.with_costs(std::move(scenario)))) - SimTime{};
 }
 
-/// What `order` cost in `timeline`, its run under `streams`.
+/// The stalls of `order` in `timeline`, its run under `streams`.
 StallReport stalls_of(const TaskGraph& graph, const CommOrder& order, const Timeline& timeline) {
   const Communicators communicators = communicators_of(graph);
   const Lowering* const lowering = lowering_of(graph);
@@ -54,7 +54,7 @@ StallReport stalls_of(const TaskGraph& graph, const CommOrder& order, const Time
   return report;
 }
 
-/// The run of another spec, if that is allowed at all.
+/// The run of another spec, if it is allowed.
 std::optional<Alternative> try_spec(const RunSpec& spec, std::string change) {
   try {
     const Evaluation run = evaluate(spec);
@@ -66,7 +66,7 @@ std::optional<Alternative> try_spec(const RunSpec& spec, std::string change) {
   }
 }
 
-/// What usually shrinks the bubble, tried: twice the microbatches, twice the chunks.
+/// Tries the usual ways to shrink the bubble: twice the microbatches, twice the chunks.
 std::vector<Alternative> try_alternatives(const RunSpec& spec, const Shape& shape) {
   std::vector<Alternative> alternatives;
   const auto add = [&](const RunSpec& changed, std::string change) {
@@ -85,7 +85,7 @@ std::vector<Alternative> try_alternatives(const RunSpec& spec, const Shape& shap
   return alternatives;
 }
 
-/// Puts the graph of the slowest copy in the place of `graph`, that of any.
+/// Replaces `graph`, that of any copy, by that of the slowest.
 CopiesReport take_slowest_copy(const RunSpec& spec, TaskGraph& graph) {
   std::vector<LoweredCopies> copies = lower_copies(spec, graph);
   CopiesReport report = compare_copies(copies);
@@ -112,7 +112,7 @@ SimulatedRun simulate_spec(const RunSpec& spec) {
   TaskGraph graph = lower_validated(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
   std::optional<CopiesReport> copies;
   if (spec.names_copies()) copies = take_slowest_copy(spec, graph);
-  std::optional<CommOrder> order; // which takes a fifth as long to place as to simulate
+  std::optional<CommOrder> order; // placing it takes a fifth of the simulation's time
   if (graph.scenario().network.model == TransferModel::streams) order = operations_of(graph);
   Timeline timeline = order ? simulate(graph, *order, communicators_of(graph)) : simulate(graph);
   return {.run = {std::move(graph), std::move(timeline), {}, std::move(run.notes)},
@@ -134,7 +134,7 @@ void add_report(const RunSpec& spec, SimulatedRun& simulated) {
         fmt::format("step_time_ns is the makespan: the steady state would take {} simulated tasks, more than {}",
                     steady_tasks(graph), most_tasks_for_step_time));
   const Origin* const origin = graph.schedule().origin();
-  if (origin != nullptr && !graph.schedule().forward_only()) // closed forms are of forward and backward
+  if (origin != nullptr && !graph.schedule().forward_only()) // closed forms cover forward and backward
     report.closed_form = closed_form(*origin->generator, origin->request, graph.scenario());
   if (spec.bound) report.bound = find_bound(graph, report);
   if (spec.bound && !report.bound)

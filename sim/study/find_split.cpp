@@ -11,12 +11,12 @@
 namespace ppsim {
 namespace {
 
-constexpr std::uint64_t most_split_steps = 100'000'000; // of all searches together: about ten seconds
-constexpr std::uint64_t proof_steps = 300'000;          // of the rules, that a split is not better
-constexpr std::uint64_t first_orders = 8;               // of a split that may be
+constexpr std::uint64_t most_split_steps = 100'000'000; // of all searches together: about 10 s
+constexpr std::uint64_t proof_steps = 300'000;          // of the rules, to prove that a split is not better
+constexpr std::uint64_t first_orders = 8;               // for a split that may be better
 constexpr std::size_t most_tries = 4096;
 
-/// Counts as lacking no more than this: an order may fit, but none was found.
+/// The excess of a split for which an order may fit, but none was found.
 constexpr Bytes no_order_found{1};
 
 class SplitSearch {
@@ -35,7 +35,7 @@ public:
   FoundSplit run() {
     std::int64_t before = progress_.makespan;
     Balance found = pass(start_);
-    while (progress_.makespan != before && !ended_) { // shorter orders may suit splits that were tried before
+    while (progress_.makespan != before && !ended_) { // shorter orders may suit splits tried before
       before = progress_.makespan;
       const Balance again = pass({found.layout, start_.is_given});
       found.layout = again.layout;
@@ -55,8 +55,8 @@ private:
         start, [this](const Layout& layout) { return value(layout); }, most_tries);
   }
 
-  /// Nothing where the split is not allowed, or the search is over. The first split of a pass is that of the best
-  /// order, if there is one.
+  /// None if the split is not allowed, or the search is over. The first split of a pass is that of the best order, if
+  /// there is one.
   std::optional<SplitValue> value(const Layout& layout) {
     const bool at_start = std::exchange(at_start_, false);
     if (ended_ && !at_start) return std::nullopt;
@@ -81,8 +81,8 @@ private:
     return make_instance(lower(run_.schedule, std::move(scenario), run_.schedule_place), activation_limit_);
   }
 
-  /// With the makespan of its best order; of a split that is proven to have none shorter than the best so far, with a
-  /// little more than what is known of it.
+  /// The value with the makespan of its best order. If the split is proven not to have a shorter one than the best so
+  /// far, with slightly more than its bound.
   SplitValue searched(const synthesis::Instance& instance, SplitValue value) {
     if (best_) {
       const std::int64_t bound = synthesis::first_bound(instance);
@@ -109,7 +109,7 @@ private:
     return value;
   }
 
-  /// What the stage that lacks most needs beside what it has, for one microbatch.
+  /// The excess of the stage with the largest need, for one microbatch.
   [[nodiscard]] Bytes shortage_of(const synthesis::Instance& instance) const {
     std::int64_t shortage = 0;
     for (std::size_t stage = 0; stage < instance.capacity.size(); ++stage)
@@ -117,7 +117,7 @@ private:
     return Bytes{shortage};
   }
 
-  /// By chunk: what its stage computes.
+  /// By chunk: the compute time of its stage.
   [[nodiscard]] std::vector<Duration> loads_of(const synthesis::Instance& instance) const {
     std::vector<Duration> of_stage(instance.capacity.size());
     for (const synthesis::Sequence& sequence : instance.sequences)
@@ -133,10 +133,10 @@ private:
   const SynthesisRequest& request_;
   const ChunkPlacement& placement_;
   std::optional<std::size_t> activation_limit_;
-  std::size_t passes_; ///< of a chunk
+  std::size_t passes_; ///< per chunk
   BalanceStart start_;
   std::optional<synthesis::Order> best_;
-  synthesis::Progress progress_; ///< of the best
+  synthesis::Progress progress_; ///< of the best split
   std::uint64_t steps_ = 0;
   bool at_start_ = false; ///< the next split is the first of a pass
   bool ended_ = false;

@@ -7,22 +7,22 @@
 
 namespace ppsim {
 
-/// An order of the split where a search begins, and its makespan.
+/// An order of the initial split, and its makespan.
 struct FirstOrder {
   synthesis::Order order;
   Duration makespan{0};
 };
 
-/// A split, and the best order of all that was found on the way; nothing where none fits.
+/// A split with its best order; none if none fits.
 struct FoundSplit {
   Balance balance; ///< its step times are makespans under `latency`
   std::optional<synthesis::Order> order;
 };
 
-/// The split whose order is shortest, of those that balance() looks at from that of `run`, a plain order that is sought
-/// in its place; from what it finds it begins again, while that finds shorter orders. A split of which it is proven at
-/// once that none of its orders is shorter than the best so far is not searched. Counted in steps, so that it does not
-/// depend on the machine. `first` is of the split of `run`; nothing where none fits. check_layers() has passed the run.
+/// The split with the shortest order, among those that balance() examines starting from that of `run`, a plain order.
+/// The search restarts from its result while orders become shorter. Splits proven quickly to have no shorter order are
+/// not searched. Effort is counted in steps, so that the result does not depend on the machine. `first` is for the
+/// split of `run`; none if none fits. `run` must have passed check_layers().
 [[nodiscard]] FoundSplit find_split(const RunSpec& spec, const BuiltRun& run, const SynthesisRequest& request,
                                     const ChunkPlacement& placement, const std::optional<FirstOrder>& first);
 

@@ -23,10 +23,10 @@ namespace {
 constexpr std::size_t factor_bits = 16;
 constexpr std::int64_t unit = std::int64_t{1} << 30; // of a factor
 
-/// Boost computes in doubles: `long double` is another type on each machine.
+/// Boost computes in double: `long double` differs between machines.
 using in_doubles = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
 
-/// So many equally probable factors, in the middle of their shares of the distribution, scaled so that their mean is 1.
+/// Equally probable factors: the midpoints of equal shares of the distribution, scaled to mean 1.
 std::vector<std::int64_t> factors_of(std::int64_t ppm) {
   constexpr std::size_t count = std::size_t{1} << factor_bits;
   const double deviation = factor_of(ppm);
@@ -44,7 +44,7 @@ std::vector<std::int64_t> factors_of(std::int64_t ppm) {
   return factors;
 }
 
-/// The times of one sample, each task by a factor of its own.
+/// The times of one sample, with a separate factor for each task.
 void draw_alike(const std::vector<Duration>& usual, const std::vector<std::int64_t>& factors, std::uint64_t sample_seed,
                 std::vector<Duration>& times) {
   constexpr std::size_t per_word = 64 / factor_bits;
@@ -58,13 +58,13 @@ void draw_alike(const std::vector<Duration>& usual, const std::vector<std::int64
   }
 }
 
-/// Takes back what was drawn for the tasks of a stage.
+/// Restores the times of a still stage's tasks.
 void hold_still(const Schedule& schedule, StageId stage, const std::vector<Duration>& usual,
                 std::vector<Duration>& times) {
   for (const TaskId id : schedule.task_ids(stage)) times[index(id)] = usual[index(id)];
 }
 
-/// `tasks`: of one sample of each kind of copies.
+/// `tasks`: in one sample of each group of copies.
 void check(std::size_t tasks, const Jitter& jitter) {
   const std::size_t most =
       std::min<std::uint64_t>(JitterLimits::samples, JitterLimits::tasks / std::max<std::size_t>(tasks, 1));
@@ -80,18 +80,18 @@ void check(std::size_t tasks, const Jitter& jitter) {
                         fmt::format("give at least {}", least)}};
 }
 
-/// The samples of copies that are alike, and how many copies there are.
+/// The samples of equal copies, and the number of copies.
 struct AlikeSamples {
   std::vector<Duration> steps;
   std::size_t copies;
 };
 
-/// When the slowest of all copies ends: ascending times, and the probability that it has ended by then.
+/// The end of the slowest of all copies: ascending times, and the probability that it has ended by then.
 struct SlowestEnds {
   std::vector<Duration> times;
   std::vector<double> shares;
 
-  /// What at least `share` of steps take at most.
+  /// The smallest time that at least `share` of the steps do not exceed.
   [[nodiscard]] Duration quantile(double share) const {
     constexpr double rounding = 1e-12; // of a share that is not exact in binary
     const auto found = std::ranges::lower_bound(shares, share - rounding);
@@ -109,9 +109,9 @@ struct SlowestEnds {
   }
 };
 
-/// What copies that are not alike take does not depend on each other, so that probabilities multiply.
+/// Unequal copies are independent, so probabilities multiply.
 SlowestEnds ends_of(const std::vector<AlikeSamples>& all) {
-  std::vector<std::pair<Duration, std::size_t>> ends; // and of which
+  std::vector<std::pair<Duration, std::size_t>> ends; // with the group
   for (std::size_t i = 0; i < all.size(); ++i)
     for (const Duration step : all[i].steps) ends.emplace_back(step, i);
   std::ranges::sort(ends);
@@ -129,7 +129,7 @@ SlowestEnds ends_of(const std::vector<AlikeSamples>& all) {
   return found;
 }
 
-/// What alike tasks vary by; of a measured run nothing.
+/// The factors of equally varying tasks; empty for a measured run.
 std::vector<std::int64_t> factors_of(const Jitter& jitter) {
   return jitter.measured ? std::vector<std::int64_t>{} : factors_of(jitter.ppm);
 }
@@ -137,7 +137,7 @@ std::vector<std::int64_t> factors_of(const Jitter& jitter) {
 /// Draws the times of tasks, sample by sample.
 class Draws {
 public:
-  /// `factors`: factors_of(jitter). `stream`: draws of its own.
+  /// `factors`: factors_of(jitter). `stream`: selects independent draws.
   Draws(const TaskGraph& graph, const Jitter& jitter, const std::vector<std::int64_t>& factors, std::size_t stream)
       : graph_{graph}, jitter_{jitter}, factors_{factors},
         seed_{SplitMix64{jitter.seed + (std::uint64_t{stream} << 32U)}.next()}, // seeds have 32 bits
@@ -145,7 +145,7 @@ public:
     for (std::size_t id = 0; id < usual_.size(); ++id) usual_[id] = graph.time_alone(make_id<TaskId>(id));
   }
 
-  /// The tasks of a `still` stage take what they take.
+  /// The tasks of a `still` stage do not vary.
   void draw(std::size_t sample, std::optional<StageId> still, std::vector<Duration>& times) const {
     const std::uint64_t seed = SplitMix64{seed_ + sample}.next();
     if (jitter_.measured)
@@ -163,7 +163,7 @@ private:
   std::vector<Duration> usual_;
 };
 
-/// The steps of one copy whose tasks take what `draw(sample, times)` sets, sample by sample.
+/// The steps of one copy with the task times that `draw(sample, times)` sets, sample by sample.
 template <class Draw>
 std::vector<Duration> steps_of(const TaskGraph& graph, std::size_t samples, const Draw& draw,
                                const SampleWatch& watch) {
@@ -216,12 +216,12 @@ StepSpread find_spread(const TaskGraph& graph, const Jitter& jitter, std::option
 
 Duration p95_error(const StepSpread& spread) {
   constexpr double share = 0.95;
-  constexpr double around = 0.025; // on both sides, to see how dense they are
+  constexpr double around = 0.025; // on both sides, to estimate the density
   const auto at = [&](double probability) {
     return spread.quantiles[static_cast<std::size_t>(std::lround(probability * StepSpread::quantile_count))];
   };
   const auto copies = static_cast<double>(spread.of.copies);
-  const double of_one = std::pow(share, 1 / copies); // what share of one copy's samples is below
+  const double of_one = std::pow(share, 1 / copies); // the quantile of one copy's samples
   const double error =
       copies * share / of_one * std::sqrt(of_one * (1 - of_one) / static_cast<double>(spread.of.samples));
   return Duration{

@@ -11,7 +11,7 @@
 namespace ppsim {
 namespace {
 
-/// Whether the halves of pairs run at the same time, whatever they take: with nothing to do they would not.
+/// Whether the halves of pairs overlap at any cost: halves of zero length would not.
 bool has_lengths(const Costs& costs) {
   const auto all = [](const std::vector<Duration>& times) {
     return std::ranges::all_of(times, [](Duration time) { return time > Duration{0}; });
@@ -19,7 +19,7 @@ bool has_lengths(const Costs& costs) {
   return !costs.differ_by_microbatch() && all(costs.forward) && all(costs.input_grad);
 }
 
-/// Whether an order holds as much in both.
+/// Whether an order needs the same memory in both.
 bool holds_alike(const Scenario& a, const Scenario& b, bool has_pairs) {
   const auto memory = [](const Scenario& scenario) {
     const Memory& each = scenario.memory;
@@ -88,7 +88,7 @@ void KnownOrders::keep(Evaluation&& run, std::int64_t value) {
   if (searches_ && !std::ranges::binary_search(points_, value)) return;
   {
     const std::scoped_lock lock{mutex_};
-    if (!searches_ && !known_.empty()) return; // it holds something else here
+    if (!searches_ && !known_.empty()) return; // it needs other memory here
   }
   auto order = KnownOrder::of(std::move(run));
   const std::scoped_lock lock{mutex_};

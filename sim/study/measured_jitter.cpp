@@ -20,9 +20,9 @@ namespace ppsim {
 namespace {
 
 constexpr std::size_t handful = 5;
-constexpr std::size_t one_of = 20;      ///< is one of a handful
-constexpr double least_far = 2;         ///< times the median, of each of it
-constexpr double most_by_handful = 0.2; ///< of a mean
+constexpr std::size_t one_of = 20;      ///< tasks per one that may dominate
+constexpr double least_far = 2;         ///< each dominating task, as a multiple of the median
+constexpr double most_by_handful = 0.2; ///< share of a mean
 
 std::size_t number_of(Pass pass) {
   return static_cast<std::size_t>(pass);
@@ -34,7 +34,7 @@ std::string_view name_of(Pass pass) {
   return names[number_of(pass)];
 }
 
-/// A task of the measured order: who it is like, and what those take on average.
+/// A task of the measured order, with its group and the group's mean.
 struct UsualTask {
   std::size_t stage = 0, microbatch = 0;
   Pass pass{};
@@ -47,7 +47,7 @@ double time_in(const Timeline& step, std::size_t id) {
 
 std::vector<UsualTask> usual_tasks(const MeasuredRun& run) {
   const Schedule& schedule = run.schedule;
-  std::map<std::tuple<std::size_t, std::uint16_t, Pass>, std::pair<double, double>> sums; // and of how many
+  std::map<std::tuple<std::size_t, std::uint16_t, Pass>, std::pair<double, double>> sums; // and their number
   std::vector<UsualTask> tasks(schedule.size());
   const auto of = [&](std::size_t id) -> std::pair<double, double>& {
     const Task& task = schedule.tasks()[id];
@@ -66,14 +66,14 @@ std::vector<UsualTask> usual_tasks(const MeasuredRun& run) {
   return tasks;
 }
 
-/// The first task of a step that took no time.
+/// The first task of a step with zero duration.
 std::optional<std::size_t> task_of_no_time(const Timeline& step) {
   const auto found = std::ranges::find_if(step.tasks, [](const Span& task) { return task.length() <= Duration{0}; });
   if (found == step.tasks.end()) return std::nullopt;
   return static_cast<std::size_t>(found - step.tasks.begin());
 }
 
-/// Whether the run says how its tasks vary at all.
+/// Throws unless the run has enough steps to show variation.
 void require_steps(const MeasuredRun& run, const std::string& source) {
   if (run.steps.size() < 2)
     throw Error{ExitCode::bad_input,
@@ -94,7 +94,7 @@ void require_steps(const MeasuredRun& run, const std::string& source) {
               "every task must take time: leave out such steps, or measure with a finer clock"}};
 }
 
-/// Of the factors of a stage's pass, which it sorts.
+/// Checks the factors of a stage's pass; sorts them.
 void check_tail(std::vector<double>& factors, const std::string& where, Problems& problems) {
   std::ranges::sort(factors);
   const std::size_t most = std::clamp<std::size_t>(factors.size() / one_of, 1, handful);
@@ -114,14 +114,14 @@ void check_tail(std::vector<double>& factors, const std::string& where, Problems
                  "record more steps, or leave out the steps with the long tasks (often the first of a run)");
 }
 
-/// What a step's tasks are divided into.
+/// A division of a step's tasks into parts.
 struct Parts {
   std::size_t count = 1;
   std::size_t (*of)(const UsualTask&) = nullptr; ///< the part of a task
-  bool within_step = true;                       ///< what the step has in common is taken out of its parts
+  bool within_step = true;                       ///< the step's common factor is removed from its parts
 };
 
-/// By measured step and part: measured over usual time.
+/// By measured step and part: measured / usual time.
 using PartFactors = std::vector<std::vector<double>>;
 
 PartFactors part_factors(const MeasuredRun& run, const std::vector<UsualTask>& tasks, const Parts& parts) {
@@ -153,7 +153,7 @@ double variance_around_one(const PartFactors& factors) {
   return count > 0 ? sum / count : 0;
 }
 
-/// The variance that the factors of parts have from own ones of variance `own`: the mean over the parts.
+/// The variance that factors of parts have by chance if own factors have variance `own`: the mean over the parts.
 double chance_of(const std::vector<UsualTask>& tasks, const Parts& parts, double own) {
   std::vector<double> sums(parts.count);
   std::vector<double> squares(parts.count);
@@ -167,7 +167,7 @@ double chance_of(const std::vector<UsualTask>& tasks, const Parts& parts, double
   return chance;
 }
 
-/// Keeps of factors what is more than chance. Returns their standard deviation then.
+/// Keeps the part of factors that exceeds chance. Returns its standard deviation.
 double keep_shown(PartFactors& factors, double chance) {
   const double variance = variance_around_one(factors);
   const double kept = variance > 0 ? std::sqrt(std::max(0.0, 1 - chance / variance)) : 0;
@@ -176,14 +176,14 @@ double keep_shown(PartFactors& factors, double chance) {
   return kept * std::sqrt(variance);
 }
 
-/// Whether steps vary as means of microbatches that are independent of each other do, by the variance of those over
-/// their number. Less where a loader balances them, more where something lasts for a step.
+/// Whether steps vary like means of independent microbatches, compared with the microbatches' variance divided by their
+/// number. Steps vary less if a loader balances them, more if an effect lasts for a step.
 bool vary_apart(double of_steps, double of_microbatches, const Shape& shape, std::size_t steps) {
   if (shape.microbatches < 2 || of_microbatches <= 0) return false;
   return vary_independently(of_steps * static_cast<double>(shape.microbatches) / of_microbatches, steps - 1);
 }
 
-/// What is left of each task when its step's, stage's and microbatch's factors are taken out.
+/// The factors of each task after removing its step's, stage's and microbatch's.
 std::vector<std::vector<double>> own_factors(const MeasuredRun& run, const std::vector<UsualTask>& tasks,
                                              const PartFactors& of_step, const PartFactors& of_stage,
                                              const PartFactors& of_microbatch) {
@@ -195,7 +195,7 @@ std::vector<std::vector<double>> own_factors(const MeasuredRun& run, const std::
   return own;
 }
 
-/// Those of a step with so many.
+/// Factors of microbatches for a step with `count` of them.
 std::vector<double> draw_microbatches(const MeasuredJitter& jitter, std::size_t count, SplitMix64& draws) {
   std::vector<double> drawn(count);
   const std::vector<double>& together = jitter.microbatch[draws.below(jitter.steps)];
@@ -206,7 +206,7 @@ std::vector<double> draw_microbatches(const MeasuredJitter& jitter, std::size_t 
   return drawn;
 }
 
-/// Brought to a mean of 1; nothing of none.
+/// Scales to mean 1.
 void scale_to_one(std::vector<double>& factors) {
   const double mean = std::accumulate(factors.begin(), factors.end(), 0.0) / static_cast<double>(factors.size());
   for (double& factor : factors) factor /= mean;
@@ -250,7 +250,7 @@ MeasuredJitter measured_jitter(const MeasuredRun& run, std::string source) {
   PartFactors steps = part_factors(run, tasks, whole);
   PartFactors stages = part_factors(run, tasks, by_stage);
   PartFactors microbatches = part_factors(run, tasks, by_microbatch);
-  // Taking so many factors out of a step's tasks takes some of what is their own with them.
+  // Removing that many factors from a step's tasks also removes some of their own variation.
   const auto count = static_cast<double>(tasks.size());
   const double freedom = count - static_cast<double>(shape.stages + shape.microbatches - 1);
   const double own =

@@ -9,19 +9,20 @@
 namespace ppsim {
 namespace {
 
-/// The run that was measured.
+/// The spec of the measured run.
 RunSpec measured_run(const RunSpec& spec) {
   const MeasuredStep& measured = *spec.measured_step;
   RunSpec run = spec;
   run.measured_step.reset();
   run.vary.reset();
-  run.memory_limit.reset(); // it ran
+  run.memory_limit.reset(); // the run fitted
   if (measured.microbatches) run.microbatches = measured.microbatches;
   if (measured.vpp) run.vpp = {*measured.vpp};
   if (measured.schedule) {
     run.schedule = measured.schedule;
-    if (!measured.vpp && find_generator(*measured.schedule).vpp.multiple == 0) run.vpp.reset(); // its own
-    run.activation_limit.reset(); // what is said of the other's order
+    if (!measured.vpp && find_generator(*measured.schedule).vpp.multiple == 0)
+      run.vpp.reset();            // the default of its schedule
+    run.activation_limit.reset(); // it applies to the other schedule
     run.group_size.reset();
     run.overlap_expert_exchange = false;
     run.descending_backward.reset();
@@ -54,8 +55,8 @@ std::int64_t fit_measured_step(const RunSpec& spec) {
   if (step_at(least) > wanted)
     refuse("ten times as fast", least, "give the time of a whole step of the described run; are the links right?");
   if (step_at(most) < wanted) refuse("ten times as slow", most, "give the time of one step of the described run");
-  std::int64_t fast = least; // takes at most as long as was measured
-  std::int64_t slow = most;  // takes at least as long
+  std::int64_t fast = least; // takes at most the measured time
+  std::int64_t slow = most;  // takes at least the measured time
   while (slow - fast > 1) {
     const std::int64_t middle = fast + (slow - fast) / 2;
     (step_at(middle) <= wanted ? fast : slow) = middle;

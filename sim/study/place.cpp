@@ -1,9 +1,9 @@
-// A better place for sends and receives, by search.
+// Searches for a better placement of sends and receives.
 //
-// On a communicator only the order counts: whatever is after an operation in it waits for that operation, and to
-// be launched earlier in the same order never costs anything. So what is searched is one order of all transfers, which
-// every communicator takes; each operation then stands as early as it permits. An order by the times at which the
-// transfers can leave hangs nowhere. From there, whatever a stall names as waiting is moved ahead of what held it up.
+// On a communicator only the order matters: everything after an operation waits for it, and an earlier launch in the
+// same order never costs time. So the search is over one order of all transfers, common to all communicators; each
+// operation then stands as early as it permits. An order by the transfers' possible times never hangs. From there, an
+// operation that a stall names as waiting is moved before the one that delayed it.
 
 #include "ppsim/study/place.hpp"
 
@@ -28,16 +28,16 @@ namespace {
 using lowering::StageTransfer;
 using lowering::StageTransfers;
 
-// Bounds of the search: by size and not by time, so that results are the same everywhere.
+// Bounds of the search, by size and not by time, so that results are equal everywhere.
 constexpr std::size_t most_runs = 200;
 constexpr std::size_t least_runs = 8;
 constexpr std::size_t most_operations_run = 20'000'000; ///< of all runs together
 constexpr std::size_t most_rounds = 4;        ///< in which transfers are ordered by the times of the run before
-constexpr std::size_t most_stalls_tried = 24; ///< of one order
+constexpr std::size_t most_stalls_tried = 24; ///< per order
 
-/// An order of operations that runs to its end, and how.
+/// An order of operations that runs to its end, with its run.
 struct PlacedOrder {
-  std::vector<std::uint32_t> ranks; ///< that it was made from; empty for one from elsewhere
+  std::vector<std::uint32_t> ranks; ///< its ranks; empty for one from elsewhere
   CommOrder order;
   Timeline timeline;
   std::vector<Stall> stalls;
@@ -49,7 +49,7 @@ bool is_better(const PlacedOrder& a, const PlacedOrder& b) {
   return std::pair{a.makespan, a.stalled} < std::pair{b.makespan, b.stalled};
 }
 
-/// Without groups and waits, which what is placed has none of.
+/// Without groups and waits, like the results of a placement.
 CommOrder as_single_operations(const CommOrder& order) {
   std::vector<CommOp> ops{order.ops().begin(), order.ops().end()};
   for (CommOp& op : ops) op = {.sender = op.sender, .before = op.before, .is_send = op.is_send};
@@ -64,7 +64,7 @@ public:
 
   Placement run() {
     Placement placement;
-    std::optional<PlacedOrder> given; // an order that sends data astray is none to go back to
+    std::optional<PlacedOrder> given; // none if the order misdelivers data
     const bool is_astray = find_mismatch(graph_.schedule(), given_, communicators_).has_value();
     if (!is_astray) given = measure(given_, {});
     if (given) {
@@ -86,7 +86,7 @@ public:
 private:
   [[nodiscard]] std::size_t stages() const { return graph_.schedule().shape().stages; }
 
-  /// Nothing where the order hangs, or where enough orders have been run.
+  /// None if the order hangs, or if the limit of runs is reached.
   [[nodiscard]] std::optional<PlacedOrder> measure(CommOrder order, std::vector<std::uint32_t> ranks) {
     if (runs_left_ == 0) return std::nullopt;
     --runs_left_;
@@ -106,14 +106,14 @@ private:
     if (!order) return std::nullopt;
     return measure(std::move(*order), std::move(ranks));
   }
-  /// Transfers in the order in which tasks end.
+  /// Orders transfers by the ends of tasks.
   [[nodiscard]] std::optional<PlacedOrder> by_ends(std::span<const SimTime> ends) {
     return measure(by_sender(transfers_, lowering::places_in_time(graph_, ends)));
   }
 
   PlacedOrder search() {
     std::optional<PlacedOrder> best = by_ends(unit_ends(graph_, transfers_));
-    PPSIM_ASSERT(best.has_value()); // it hangs nowhere
+    PPSIM_ASSERT(best.has_value()); // such an order never hangs
     PlacedOrder last = *best;
     for (std::size_t round = 0; round < most_rounds; ++round) {
       std::optional<PlacedOrder> next = by_ends(ends_of(last.timeline));
@@ -130,8 +130,8 @@ private:
     return std::move(*best);
   }
 
-  /// A better order that comes of moving what the longest stalls name, all of them, half of them, and so on: stalls
-  /// come back with every round of microbatches, and are too many to be moved one by one.
+  /// A better order from moving the operations of all of the longest stalls, half of them, and so on: stalls repeat
+  /// with every round of microbatches, so they are too many for single moves.
   [[nodiscard]] std::optional<PlacedOrder> improved_at_once(const PlacedOrder& from) {
     constexpr std::size_t fewest = 4;
     for (std::size_t count = from.stalls.size(); count >= fewest; count /= 2)
@@ -142,7 +142,8 @@ private:
     return std::nullopt;
   }
 
-  /// What `stalls`, of `from`, name as late, right ahead of what it waited for; or that, right after it.
+  /// Moves the operations that `stalls`, of `from`, name as late right before those they waited for; or those right
+  /// after them.
   [[nodiscard]] std::vector<std::uint32_t> moved(const PlacedOrder& from, std::span<const Stall> stalls,
                                                  bool moves_late) const {
     const std::vector<std::uint32_t>& ranks = from.ranks;
@@ -166,7 +167,7 @@ private:
     return result;
   }
 
-  /// By task, when it and the other half of its pair had run.
+  /// By task, the end of it and of the other half of its pair.
   [[nodiscard]] std::vector<SimTime> ends_of(const Timeline& timeline) const {
     std::vector<SimTime> ends(graph_.size());
     for (std::size_t id = 0; id < ends.size(); ++id)
@@ -174,7 +175,7 @@ private:
     return ends;
   }
 
-  /// The first better order that comes of moving what some stall names.
+  /// The first better order from moving the operation of one stall.
   [[nodiscard]] std::optional<PlacedOrder> improved(const PlacedOrder& from) {
     std::set<std::pair<TaskId, TaskId>> tried;
     for (const Stall& stall : std::span{from.stalls}.first(std::min(from.stalls.size(), most_stalls_tried))) {
@@ -189,8 +190,8 @@ private:
     return std::nullopt;
   }
 
-  /// The transfer after which the one that a stall names stood: where its operation was launched late, that of the
-  /// operation before it on its communicator, for which it had to wait.
+  /// The transfer before the one that a stall names: if its operation was launched late, that of the operation before
+  /// it on its communicator.
   [[nodiscard]] std::optional<TaskId> ahead_of(const CommOrder& order, const Stall& stall) const {
     if (stall.waiting != stall.behind) return order.ops()[stall.behind].sender;
     const std::size_t stage = stage_of(order, stall.waiting);
@@ -207,8 +208,8 @@ private:
     return static_cast<std::uint32_t>(found - transfers_.all().begin());
   }
 
-  /// The same order on every communicator, with receives as near to their given places as it permits; nothing where
-  /// that would cost time.
+  /// The same order on every communicator, with receives as near to their original places as possible; none if that
+  /// would cost time.
   [[nodiscard]] std::optional<PlacedOrder> nearer(const PlacedOrder& best) {
     std::map<std::pair<TaskId, bool>, std::uint32_t> given;
     for (const CommOp& op : given_.ops()) given[{op.sender, op.is_send}] = op.before;
@@ -234,8 +235,8 @@ private:
     return placed;
   }
 
-  /// Operations that do not stand after the same task as before, or not in the same order: all but the longest rising
-  /// run of old positions.
+  /// The number of operations after another task than before, or in another order: all except the longest rising run of
+  /// old positions.
   [[nodiscard]] std::size_t count_moved(const CommOrder& order) const {
     std::size_t kept = 0;
     for (const StageId stage : order.stage_ids()) {
@@ -244,7 +245,7 @@ private:
         const std::size_t position = old.size();
         old[{op.sender, op.is_send, op.before}] = position;
       }
-      std::vector<std::size_t> last; // of rising runs by their length, the lowest last position
+      std::vector<std::size_t> last; // of rising runs by length, the lowest last position
       for (const CommOp& op : order.stage(stage)) {
         const auto found = old.find({op.sender, op.is_send, op.before});
         if (found == old.end()) continue;

@@ -9,7 +9,7 @@
 namespace ppsim {
 namespace {
 
-void predict(HeldPublished& held, const SpecOfPublished& spec_of) {
+void predict(PublishedPrediction& held, const SpecOfPublished& spec_of) {
   try {
     const RunSpec spec = spec_of(held.run);
     if (spec.device_sheet) held.device = spec.device_sheet->name;
@@ -25,9 +25,9 @@ void predict(HeldPublished& held, const SpecOfPublished& spec_of) {
 
 } // namespace
 
-std::vector<HeldPublished> predict_published(std::vector<PublishedRun> runs, const SpecOfPublished& spec_of,
-                                             std::size_t threads, const Watch& watch) {
-  std::vector<HeldPublished> held;
+std::vector<PublishedPrediction> predict_published(std::vector<PublishedRun> runs, const SpecOfPublished& spec_of,
+                                                   std::size_t threads, const Watch& watch) {
+  std::vector<PublishedPrediction> held;
   held.reserve(runs.size());
   for (PublishedRun& run : runs) held.push_back({.run = std::move(run)});
   for_each_index(held.size(), threads, [&](std::size_t at) {

@@ -9,7 +9,7 @@
 namespace ppsim {
 namespace {
 
-/// Costs that were given, and are therefore not computed. `asked`: of those for this run alone.
+/// Given costs, which are not computed. `asked`: only those set for this run.
 std::string given_costs(const RunSpec& spec, bool asked) {
   std::string given;
   for (const RunField& field : run_fields())
@@ -18,14 +18,14 @@ std::string given_costs(const RunSpec& spec, bool asked) {
   return given;
 }
 
-/// Whether it was said how long tasks take, if only of one pass.
+/// Whether task times were given, at least for one pass.
 bool has_task_costs(const RunSpec& spec) {
   constexpr std::array<std::string_view, 4> passes{"forward", "backward", "input-grad", "weight-grad"};
   const bool varies = spec.vary && std::ranges::find(passes, spec.vary->option) != passes.end();
   return varies || spec.forward || spec.backward || spec.input_grad || spec.weight_grad;
 }
 
-/// Whether the field says on how many devices, on what and in which type operations run that were given.
+/// Whether the field describes the devices, number or type of given operations.
 bool is_of_operations(std::string_view field) {
   constexpr std::array<std::string_view, 6> fields{"tensor-parallel", "context-parallel", "data-parallel",
                                                    "data-type",       "microbatch-size",  "sequence-length"};
@@ -46,7 +46,7 @@ std::optional<ModelCosts> price_model(const RunSpec& spec, Problems& problems) {
     for (const RunField& field : run_fields())
       if (field.is_of_model && spec.has(field.name) && !(spec.flops && is_of_operations(field.name)) &&
           !((spec.varies_by_chance() || spec.names_copies()) &&
-            field.name == "data-parallel")) // of copies the slowest ends a step
+            field.name == "data-parallel")) // the slowest copy ends a step
         problems.add(spec.place_of(field.name), "there is no model whose costs it changes",
                      "give `model` ('ppsim list models')");
     return std::nullopt;
@@ -82,14 +82,14 @@ std::optional<MicrobatchWork> given_work(const RunSpec& spec, Problems& problems
                  fmt::format("{} has no rate for {}", spec.device_sheet->name, to_string(spec.training.data_type)),
                  "give bf16");
   MicrobatchWork work = work_of_devices(spec.training, spec.device_sheet);
-  work.model.forward = static_cast<double>(spec.flops->count); // all of it: nobody asks for its parts
+  work.model.forward = static_cast<double>(spec.flops->count); // all of it: parts are never used
   work.tokens = spec.training.microbatch_size * spec.training.sequence_length;
   return work;
 }
 
 namespace {
 
-/// "tensor-link, data-link": those whose collectives were measured.
+/// "tensor-link, data-link": those with measured collectives.
 std::string measured_links(const Training& training) {
   std::string measured;
   for (const auto& [field, link] : links_of(training))
@@ -97,7 +97,7 @@ std::string measured_links(const Training& training) {
   return measured;
 }
 
-/// "; experts over 32 ranks, each split over 2, tokens by flex": what is often left to its default, and decides much.
+/// "; experts over 32 ranks, each split over 2, tokens by flex": important settings that are often defaults.
 std::string expert_words(const Training& training) {
   if (training.expert_parallel == 1) return "";
   const std::int64_t split = training.expert_tensor_ranks();
@@ -112,7 +112,7 @@ std::string expert_words(const Training& training) {
 
 std::string cost_source(const RunSpec& spec) {
   if (!spec.model_shape || !spec.device_sheet) {
-    // A file's word for its costs does not hold for those that were given in their place.
+    // The description of costs in a file does not apply to costs given instead.
     const std::string given = spec.source && !spec.is_asked("source") ? given_costs(spec, true) : "";
     return fmt::format("{}{}{}", spec.source.value_or(""), given.empty() ? "" : "; given: " + given,
                        spec.source && !has_task_costs(spec) ? "; forward and backward are the defaults" : "");

@@ -9,7 +9,7 @@
 namespace ppsim {
 namespace {
 
-/// Of the windows' rules, on one run: about a second.
+/// The most steps of the windows' rules, on one run: about 1 s.
 constexpr std::uint64_t most_steps = 1'000'000;
 
 bool can_be_bounded(const TaskGraph& graph) {
@@ -30,7 +30,7 @@ std::optional<ProvenBound> find_bound(const TaskGraph& graph, const Report& repo
   const std::vector<StageId> placement = placement_of(schedule);
   const bool splits = splits_backward(schedule);
   std::optional<synthesis::Order> own = as_order(schedule, placement, sequence_passes(splits));
-  if (!own) return std::nullopt; // two directions, or replicas: a chunk is on several stages
+  if (!own) return std::nullopt; // with two directions, or replicas, a chunk is on several stages
   Scenario scenario = graph.scenario();
   scenario.network.model = TransferModel::latency;
   const TaskGraph plain = lower(plain_order(schedule.shape(), placement, splits), std::move(scenario), graph.place());

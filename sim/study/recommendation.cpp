@@ -9,7 +9,7 @@ double part_of(Duration part, Duration whole) {
   return whole == Duration{0} ? 0 : static_cast<double>(part.count()) / static_cast<double>(whole.count());
 }
 
-/// Finds the reasons in what the comparison holds.
+/// Derives the reasons from the comparison.
 class ReasonFinder {
 public:
   explicit ReasonFinder(const Comparison& comparison) : comparison_{comparison} {}
@@ -27,7 +27,7 @@ public:
     }
     const Recommendation& recommendation = *comparison_.recommendation;
     const Contender& best = at(recommendation.best);
-    reasons.duties = duties_of(best.demands);
+    reasons.runtime_features = runtime_features_of(best.demands);
     reasons.halves_assumed = comparison_.halves_assumed && best.demands.splits_backward;
     if (recommendation.runner_up)
       reasons.runner_up = runner_up(best, *recommendation.runner_up);
@@ -48,7 +48,7 @@ public:
 private:
   [[nodiscard]] const Contender& at(std::size_t position) const { return comparison_.contenders[position]; }
 
-  /// Of one that is held against another, whose figure is known.
+  /// The figure of a compared contender, which must be known.
   [[nodiscard]] Duration figure_of(const Contender& contender) const {
     return comparison_.figure_of(contender).value();
   }
@@ -73,13 +73,13 @@ private:
     const Contender& other = at(position);
     Contrast contrast{.other = position, .time = figure_of(other) - figure_of(best)};
     contrast.share = part_of(contrast.time, figure_of(best));
-    // What the simpler one costs against the best; of the runner-up it is said.
+    // The costs of the simpler one against the best; for a runner-up they are already in its contrast.
     if (position != comparison_.recommendation->runner_up)
       weigh(other, best, contrast); // NOLINT(readability-suspicious-call-argument)
     return contrast;
   }
 
-  /// What the one costs beside time, and what it saves.
+  /// The costs of `one` other than time, and its savings.
   void weigh(const Contender& one, const Contender& other, Contrast& contrast) const {
     const auto add = [&](Quantity quantity, auto own, auto others) {
       if (own != others) (own > others ? contrast.costs : contrast.savings).push_back(quantity);
@@ -124,16 +124,16 @@ private:
 
 } // namespace
 
-std::vector<Duty> duties_of(const Demands& demands) {
-  std::vector<Duty> duties;
-  if (demands.splits_backward) duties.push_back(Duty::split_backward);
-  if (demands.overlaps_pairs) duties.push_back(Duty::overlap_pairs);
+std::vector<RuntimeFeature> runtime_features_of(const Demands& demands) {
+  std::vector<RuntimeFeature> runtime_features;
+  if (demands.splits_backward) runtime_features.push_back(RuntimeFeature::split_backward);
+  if (demands.overlaps_pairs) runtime_features.push_back(RuntimeFeature::overlap_pairs);
   if (demands.folds)
-    duties.push_back(Duty::fold);
+    runtime_features.push_back(RuntimeFeature::fold);
   else if (demands.chunks_per_stage > 1)
-    duties.push_back(Duty::run_chunks);
-  if (demands.parameter_copies > 1) duties.push_back(Duty::keep_copies);
-  return duties;
+    runtime_features.push_back(RuntimeFeature::run_chunks);
+  if (demands.parameter_copies > 1) runtime_features.push_back(RuntimeFeature::keep_copies);
+  return runtime_features;
 }
 
 Reasons reasons_of(const Comparison& comparison) {

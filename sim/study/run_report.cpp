@@ -19,9 +19,9 @@ StepTime find_step_time(const TaskGraph& graph, Duration makespan) {
 
 namespace {
 
-/// What backwards run again, of which only some may.
+/// The operations that backwards repeat, if only some of them recompute.
 double recomputed_flop(const TaskGraph& graph, const std::vector<double>& by_chunk) {
-  std::vector<std::int64_t> times(by_chunk.size()); // counted first: sums of doubles depend on their order
+  std::vector<std::int64_t> times(by_chunk.size()); // counted first, because sums of doubles depend on their order
   const auto tasks = graph.schedule().tasks();
   for (std::size_t id = 0; id < tasks.size() && !by_chunk.empty(); ++id)
     if (gives_gradient(tasks[id].pass) && graph.is_recomputed(make_id<TaskId>(id))) ++times[tasks[id].chunk_index];
@@ -31,13 +31,13 @@ double recomputed_flop(const TaskGraph& graph, const std::vector<double>& by_chu
   return sum;
 }
 
-/// `amount` a second, where a step has it.
+/// `amount` per second, if known.
 std::optional<double> per_second(const RunReport& report, const std::optional<double>& amount) {
   if (!amount || report.step_time == Duration{0}) return std::nullopt;
   return *amount / std::chrono::duration<double>{report.step_time}.count();
 }
 
-/// The rate of what `member` of the work says, on one device.
+/// The rate of a member of the work, on one device.
 template <auto member>
 std::optional<double> per_device(const RunReport& report) {
   const auto rate = report.work ? per_second(report, (*report.work).*member) : std::nullopt;
@@ -51,14 +51,14 @@ std::optional<double> in_all(const RunReport& report) {
   return rate ? std::optional{*rate * report.work->replicas} : std::nullopt;
 }
 
-/// The share of the device's rate that this is.
+/// The rate as a share of the device's peak.
 template <auto member>
 std::optional<double> utilisation(const RunReport& report) {
   const auto rate = per_device<member>(report);
   return rate && report.work->flops_per_second ? std::optional{*rate / *report.work->flops_per_second} : std::nullopt;
 }
 
-/// One that is known where the run was sampled.
+/// A metric that is known if the run was sampled.
 template <auto member>
 constexpr Metric spread_metric(std::string_view tag, std::string_view name, std::string_view description) {
   return {tag,

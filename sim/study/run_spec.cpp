@@ -13,7 +13,7 @@ namespace {
 using Unit = Axis::Unit;
 
 template <class Value>
-struct Numbers; // what a single number of that type counts
+struct Numbers; // reads a single number of that type
 template <>
 struct Numbers<Duration> {
   static constexpr Unit unit = Unit::time;
@@ -43,7 +43,7 @@ struct Numbers<FlopCount> {
 template <class Value>
 concept Number = requires { Numbers<Value>::unit; };
 
-/// Whoever has the member.
+/// The object with the member.
 template <class Spec, class Value, class Holder>
 auto& place_in(Spec& spec, Value Holder::*member) {
   if constexpr (std::is_same_v<Holder, Training>)
@@ -52,7 +52,7 @@ auto& place_in(Spec& spec, Value Holder::*member) {
     return spec.*member;
 }
 
-/// What has a value anyway says nothing: see RunSpec::has().
+/// A member that always has a value counts as unset: see RunSpec::has().
 template <class Holder, class Value>
 bool is_said(const Value& value) {
   if constexpr (requires { value.has_value(); })
@@ -105,7 +105,7 @@ constexpr RunField field(std::string_view name, Kind kind = Kind::rule) {
   return row;
 }
 
-/// One whose numbers are millionths.
+/// A field in millionths.
 template <auto member>
 constexpr RunField factor(std::string_view name, Kind kind = Kind::rule) {
   RunField row = field<member>(name, kind);
@@ -120,7 +120,7 @@ constexpr RunField pair_rule() {
   return row;
 }
 
-/// Its numbers are the factor of the stages that are named, or of all.
+/// Its numbers are the factor of the named stages, or of all.
 constexpr RunField slow_stages() {
   RunField row = field<&UnevenSpec::slow>("slow");
   row.unit = Unit::factor;

@@ -20,13 +20,13 @@ namespace {
 
 constexpr std::int64_t faster_stage_ppm = 990'000;
 constexpr std::int64_t faster_link_ppm = 500'000;
-/// Of all stages and links together; they are asked for, so they may cost a second or two.
+/// Limit over all stages and links; on request it may take a second or two.
 constexpr std::size_t most_tasks_for_sensitivity = std::size_t{1} << 25;
 
-/// Of the samples of all stages together, in the same way.
+/// The same limit for the samples of all stages.
 constexpr std::size_t most_sampled_tasks = std::size_t{1} << 28;
 
-/// The pairs of stages between which some transfer takes time, the lower stage first, ascending.
+/// The pairs of stages with a transfer that takes time, the lower stage first, ascending.
 std::vector<std::pair<StageId, StageId>> links_of(const TaskGraph& graph) {
   std::vector<std::pair<StageId, StageId>> links;
   const Schedule& schedule = graph.schedule();
@@ -62,14 +62,14 @@ Scenario changed(Scenario scenario, const SensitivityFigure& change) {
   return scenario;
 }
 
-/// A change of the spec, and the flags that make it.
+/// A changed spec, with the flags that make the change.
 struct ChangedSpec {
   RunSpec spec;
   std::size_t count = 0;
   std::string fields;
 };
 
-/// Adds the first of the changes that is allowed, or why the first one is not.
+/// Adds the first allowed change, or the reason why the first one is not allowed.
 void add_first(const Evaluation& run, Change change, const std::vector<ChangedSpec>& candidates, Sensitivity& result) {
   std::string reason;
   for (const ChangedSpec& candidate : candidates) {
@@ -90,24 +90,25 @@ void add_first(const Evaluation& run, Change change, const std::vector<ChangedSp
   result.refused.push_back({change, reason.empty() ? "the steady state would take too long to find" : reason});
 }
 
-/// The order for more microbatches: the next number that the schedule takes.
+/// The order for more microbatches: the next number that the schedule supports.
 void add_microbatches(const RunSpec& spec, const Evaluation& run, Sensitivity& result) {
   const Shape& shape = run.graph.scenario().shape;
   RunSpec changed = spec;
-  if (spec.balance) { // the split that was found, not another one
+  if (spec.balance) { // keep the split that was found
     changed.balance = false;
     changed.layers.reset();
     changed.layout = run.graph.scenario().layout;
   }
   std::vector<ChangedSpec> candidates;
-  for (std::size_t more = 1; more <= 4 * shape.stages; ++more) { // schedules ask for multiples of up to 4p
+  for (std::size_t more = 1; more <= 4 * shape.stages; ++more) { // schedules need multiples of up to 4p
     changed.microbatches = shape.microbatches + more;
     candidates.push_back({changed, shape.microbatches + more, fmt::format("`mb` {}", shape.microbatches + more)});
   }
   add_first(run, Change::microbatches, candidates, result);
 }
 
-/// The order for more chunks per stage: the next number that the schedule takes; 1F1B is interleaved with one.
+/// The order for more chunks per stage: the next number that the schedule supports; 1F1B counts as interleaved with
+/// one.
 void add_chunks(const RunSpec& spec, const Evaluation& run, Sensitivity& result) {
   const Shape& shape = run.graph.scenario().shape;
   if (spec.layout) return result.refused.push_back({Change::chunks, "the layout has one part for each existing chunk"});

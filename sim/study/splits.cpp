@@ -11,7 +11,7 @@
 namespace ppsim {
 namespace {
 
-/// A list that says one thing per chunk says nothing on another split.
+/// A list with one value per chunk does not apply to another split.
 void refuse_lists(const RunSpec& spec, Problems& problems) {
   const auto check = [&](std::string_view option, const auto& given) {
     if (given && given->size() > 1)

@@ -5,21 +5,21 @@
 
 namespace ppsim {
 
-/// Throws Error where the costs of `spec` do not follow the layers, or there are none.
+/// Throws Error if the costs of `spec` do not follow the layers, or there are no layers.
 void check_layers(const RunSpec& spec, const BuiltRun& run);
 
-/// Those of the given run with other layouts.
+/// Variants of the given run with other layouts.
 class Splits {
 public:
-  /// check_layers() has passed them.
+  /// The arguments must have passed check_layers().
   Splits(RunSpec spec, const BuiltRun& run);
 
   [[nodiscard]] Scenario scenario(const Layout& layout);
 
-  /// Whether the order follows from the costs.
+  /// Whether the order depends on costs.
   [[nodiscard]] bool searches() const;
 
-  /// The order, made anew where it follows from the costs.
+  /// The order, made again if it depends on costs.
   [[nodiscard]] Schedule schedule(const Scenario& scenario) const;
 
 private:

@@ -3,7 +3,7 @@
 namespace ppsim {
 namespace {
 
-/// The same of what passes take.
+/// As what_is_needed(), for passes.
 std::string what_passes_need(const Shape& shape) {
   if (shape.shared > 0 || shape.microbatches == 1) return what_is_needed(shape);
   return fmt::format(

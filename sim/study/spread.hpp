@@ -1,5 +1,5 @@
 #pragma once
-// Spread: what a user gave per stage, or per chunk, over the chunks.
+// Spread: distributes values per stage, or per chunk, over the chunks.
 
 #include "ppsim/base/detail/wide.hpp"
 #include "ppsim/base/error.hpp"
@@ -15,37 +15,39 @@
 
 namespace ppsim {
 
-/// What a pass takes, as a user said.
+/// A pass's times as the user gave them.
 struct GivenTimes {
   std::vector<Duration> by_chunk;
-  std::vector<Duration> by_microbatch; ///< chunk by chunk, and above is their mean; empty: all of a chunk's are alike
+  std::vector<Duration>
+      by_microbatch; ///< chunk by chunk, with their means in `by_chunk`; empty: all of a chunk are equal
 };
 
-/// The mean of each `count` values after another. The sum of all may be out of range.
+/// The mean of each `count` consecutive values. The sum of all may be out of range.
 [[nodiscard]] std::vector<Duration> means_of(const std::vector<Duration>& values, std::size_t count);
 
 /// "one value (for a stage) or 8 (P*V = 4 * 2, one per chunk)".
 [[nodiscard]] std::string what_is_needed(const Shape& shape);
 
-/// Spreads what a user gave per stage, or per chunk, over the chunks.
+/// Distributes values per stage, or per chunk, over the chunks.
 class Spread {
 public:
-  /// `computed`: what each chunk costs by the model's shape; empty without one.
+  /// `computed`: the costs of each chunk from the model's shape; empty without one.
   Spread(const RunSpec& spec, const Shape& shape, const Layout& layout, const std::vector<BlockCosts>& computed,
          Problems& problems)
       : spec_{spec}, shape_{shape}, layout_{layout}, computed_{computed}, problems_{problems} {}
 
-  /// One value is a stage's and is divided over its chunks: equally, or by layers with the value being the mean stage.
+  /// One value is a stage's and is divided over its chunks: equally, or by layers with the value as that of the mean
+  /// stage.
   template <class Value>
   std::vector<Value> per_chunk(std::string_view option, const std::optional<std::vector<Value>>& given,
                                Value otherwise) {
     return spread_out(option, given, otherwise, what_is_needed(shape_));
   }
 
-  /// A pass may besides take a value for each microbatch of each chunk.
+  /// A pass also accepts a value for each microbatch of each chunk.
   GivenTimes of_pass(std::string_view option, const std::optional<std::vector<Duration>>& given, Duration otherwise);
 
-  /// What is not given is computed from the model's shape where there is one.
+  /// A missing value is computed from the model's shape if there is one.
   template <class Value>
   std::vector<Value> per_chunk(std::string_view option, const std::optional<std::vector<Value>>& given, Value otherwise,
                                Value BlockCosts::*computed) {
@@ -60,7 +62,7 @@ public:
   }
   [[nodiscard]] bool has_model() const { return !computed_.empty(); }
 
-  /// One value holds for every boundary between chunks.
+  /// One value applies to every boundary between chunks.
   template <class Value>
   std::vector<Value> per_boundary(std::string_view option, const std::optional<std::vector<Value>>& given) {
     const std::size_t boundaries = shape_.chunks() - 1;
@@ -95,10 +97,10 @@ private:
     return values;
   }
 
-  /// What to do about values that were made for another shape.
+  /// The hint for values made for another shape.
   [[nodiscard]] std::string origin_hint(std::string_view option, std::size_t count) const;
 
-  /// A layer for multi-token prediction counts as one of the others.
+  /// A layer for multi-token prediction counts as a layer.
   static std::size_t layers_of(const ChunkBlocks& blocks) { return blocks.layers + blocks.mtp_layers; }
   static std::int64_t share(std::int64_t whole, std::size_t part, std::size_t total) {
     return scale_rounded(whole, static_cast<std::int64_t>(part), static_cast<std::int64_t>(total));

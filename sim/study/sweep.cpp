@@ -14,17 +14,17 @@
 namespace ppsim {
 namespace {
 
-/// So many rows may be ready or in work while the one before them is not.
+/// The most rows finished or in progress after the first unfinished one.
 constexpr std::size_t least_window = 1024, window_per_thread = 4;
 
-/// Hands out points in their order, and their rows on in the same one.
+/// Assigns points in order, and emits their rows in the same order.
 class RowsInOrder {
 public:
   RowsInOrder(std::size_t first, std::size_t end, std::size_t threads, const TakeRows& take)
       : take_{take}, end_{end}, next_{first}, due_{first},
         ready_(std::min(end - first, std::max(least_window, window_per_thread * threads))) {}
 
-  /// Nothing where there are no more. Who is far ahead waits for the others: the rows between have to be kept.
+  /// None if there are no more. A thread that is far ahead waits for the others, because the rows between are stored.
   std::optional<std::size_t> next() {
     std::unique_lock lock{mutex_};
     moved_.wait(lock, [&] { return stopped_ || next_ >= end_ || next_ < due_ + ready_.size(); });
@@ -55,7 +55,7 @@ private:
   const TakeRows& take_;
   std::mutex mutex_;
   std::condition_variable moved_;
-  std::size_t end_, next_, due_; ///< of points; `due_` is the first whose row was not taken
+  std::size_t end_, next_, due_; ///< points; `due_` is the first whose row was not taken
   std::vector<std::optional<SweepRow>> ready_;
   bool stopped_ = false;
 };

@@ -37,8 +37,8 @@ std::int64_t round_number(std::int64_t value, bool binary) {
   return value / power >= 5 ? 5 * power : value / power >= 2 ? 2 * power : power;
 }
 
-/// The n-th root of `value` >= 1 by halving, in multiplications alone: they give the same bits on every machine, pow()
-/// need not.
+/// The n-th root of `value` >= 1 by bisection, only with multiplications: they give equal bits on every machine, unlike
+/// pow().
 double root(double value, std::size_t n) {
   double low = 1;
   double high = value;
@@ -50,7 +50,7 @@ double root(double value, std::size_t n) {
   return low;
 }
 
-/// What is compared: by how much `a` takes longer per microbatch, exactly, times the microbatches of both.
+/// The compared quantity: how much longer `a` takes per microbatch, exactly, times the microbatches of both.
 Int128 difference(const Sample& a, const Sample& b) {
   return Int128{a.step_time.count()} * static_cast<std::int64_t>(b.microbatches) -
          Int128{b.step_time.count()} * static_cast<std::int64_t>(a.microbatches);
@@ -59,14 +59,14 @@ std::strong_ordering compare_times(const Sample& a, const Sample& b) {
   return difference(a, b) <=> 0;
 }
 
-/// One line at one value, once it is known.
+/// One line at one value, once known.
 struct Cell {
   bool known = false;
   std::optional<Sample> sample;
 };
 using Row = std::vector<Cell>; // by line
 
-/// The lines that nothing beats at a value, by the memory that they need.
+/// The lines that none beats at a value, sorted by memory.
 std::vector<std::size_t> best_lines(const Row& row) {
   std::vector<std::size_t> best;
   for (std::size_t line = 0; line < row.size(); ++line) {
@@ -80,7 +80,7 @@ std::vector<std::size_t> best_lines(const Row& row) {
   return best;
 }
 
-/// At one value: the first of the lines that nothing beats.
+/// The best at one value: the first of the lines that none beats.
 BestStretch stretch_at(std::int64_t value, const std::vector<std::size_t>& best, bool applies) {
   if (!best.empty()) return {.from = value, .to = value, .line = best.front()};
   return {.from = value,
@@ -89,19 +89,19 @@ BestStretch stretch_at(std::int64_t value, const std::vector<std::size_t>& best,
           .none_because = applies ? NoneBecause::none_fits : NoneBecause::none_applies};
 }
 
-/// Whether what held in `before` holds where `here` begins, and `best` are the best lines.
+/// Whether the best of `before` continues where `here` begins; `best` are the best lines.
 bool goes_on(const BestStretch& before, const BestStretch& here, const std::vector<std::size_t>& best) {
   if (before.line) return std::ranges::find(best, *before.line) != best.end();
   return !here.line && here.none_because == before.none_because;
 }
 
-/// What is known so far, and what to find out next.
+/// The known cells, and those to sample next.
 class RangeSearch {
 public:
   RangeSearch(const Axis& axis, std::size_t lines, std::int64_t precision, const Sampler& sample, std::size_t threads)
       : axis_{axis}, lines_{lines}, precision_{precision}, sample_{sample}, threads_{threads} {}
 
-  /// Samples the points, and then between them until nothing is left to ask. Returns the lines that have a sample.
+  /// Samples the points, and then values between them until no question is left. Returns the lines with a sample.
   std::vector<std::size_t> run(const std::vector<std::int64_t>& points) {
     std::vector<std::size_t> all(lines_);
     for (std::size_t line = 0; line < lines_; ++line) all[line] = line;
@@ -129,8 +129,8 @@ public:
   [[nodiscard]] const std::vector<Crossing>& crossings() const { return crossings_; }
 
 private:
-  /// The values to try between two of those that stand `precision` apart: the middle, or in turns with it the two
-  /// around where two lines cross if they are straight. Empty where nothing lies between.
+  /// The values to try between two multiples of `precision`: the middle, or alternating with it the two around the
+  /// crossing of two straight lines. Empty if there is no value between.
   [[nodiscard]] std::vector<std::int64_t> between(std::int64_t low, std::int64_t high,
                                                   std::optional<double> crossing) const {
     const std::int64_t first = (low - axis_.from) / precision_ + 1;
@@ -144,7 +144,7 @@ private:
     return {value(step), value(step + 1)};
   }
 
-  /// Which part of the way from one value to another two lines cross at, if they are straight between.
+  /// The relative position between two values at which two straight lines cross.
   [[nodiscard]] static std::optional<double> crossing_of(const Row& from, const Row& to, std::size_t a, std::size_t b) {
     if (!can_run(from[a]) || !can_run(from[b]) || !can_run(to[a]) || !can_run(to[b])) return std::nullopt;
     const double before = std::abs(static_cast<double>(difference(*from[a].sample, *from[b].sample)));
@@ -157,7 +157,7 @@ private:
       for (const std::size_t line : lines) wanted_.emplace(value, line);
   }
 
-  /// Samples what is wanted and not yet known. False if that is nothing.
+  /// Samples the requested unknown cells. False if there are none.
   bool answer() {
     std::vector<std::pair<std::size_t, std::int64_t>> questions;
     std::vector<Cell*> cells;
@@ -165,7 +165,7 @@ private:
       Row& row = rows_.try_emplace(value, lines_).first->second;
       if (row[line].known) continue;
       questions.emplace_back(line, value);
-      cells.push_back(&row[line]); // a map moves no row
+      cells.push_back(&row[line]); // a map does not move rows
     }
     wanted_.clear();
     for_each_index(questions.size(), threads_, [&](std::size_t i) {
@@ -174,7 +174,7 @@ private:
     return !questions.empty();
   }
 
-  /// The best from value to value; wants what lies between those where it changes.
+  /// The best from value to value; requests values where it changes.
   std::vector<BestStretch> best_stretches() {
     std::vector<BestStretch> stretches;
     for (const auto& [value, row] : rows_) {
@@ -208,7 +208,7 @@ private:
     return crossings;
   }
 
-  /// It applies and fits.
+  /// Whether it applies and fits.
   static bool can_run(const Cell& cell) { return cell.sample && cell.sample->fits; }
 
   static std::optional<std::size_t> faster_of(const Row& row, std::size_t a, std::size_t b) {
@@ -217,11 +217,11 @@ private:
     return order == std::strong_ordering::less ? a : b;
   }
 
-  /// Appends where these two change places; wants what lies between.
+  /// Appends the crossings of these two; requests values between.
   void add_crossings(std::size_t a, std::size_t b, std::vector<Crossing>& crossings) {
     std::optional<std::int64_t> before; // the last value at which both can run
-    std::optional<std::size_t> ahead;   // which was faster when they last differed
-    bool gap = false;                   // one of them could not since `before`
+    std::optional<std::size_t> ahead;   // the faster one when they last differed
+    bool gap = false;                   // one of them could not run since `before`
     for (const auto& [value, row] : rows_) {
       if (!row[a].known || !row[b].known) continue;
       if (!can_run(row[a]) || !can_run(row[b])) {
@@ -248,7 +248,7 @@ private:
   std::set<std::pair<std::int64_t, std::size_t>> wanted_;
   bool halves_ = false; // in this turn
   std::vector<std::size_t> applying_;
-  std::vector<std::size_t> rivals_; // those that can be called the best
+  std::vector<std::size_t> rivals_; // lines that can be the best
   std::vector<BestStretch> best_;
   std::vector<Crossing> crossings_;
 };
@@ -323,7 +323,7 @@ std::size_t default_points(const Axis& axis, std::int64_t precision) {
 std::vector<std::int64_t> spread_points(const Axis& axis, std::size_t points, std::int64_t precision) {
   PPSIM_ASSERT(axis.from < axis.to && points >= 2 && precision > 0);
   const std::int64_t span = axis.to - axis.from;
-  const std::int64_t multiples = (span - 1) / precision; // of the precision, between the ends
+  const std::int64_t multiples = (span - 1) / precision; // multiples of the precision between the ends
   std::vector<std::int64_t> values{axis.from};
   if (multiples + 1 < static_cast<std::int64_t>(points)) {
     for (std::int64_t multiple = 1; multiple <= multiples; ++multiple)

@@ -29,7 +29,7 @@ public:
 
   [[nodiscard]] RunSpec spec_at(std::int64_t value) const { return with_value(spec_, field_, value); }
 
-  /// May be called from any thread.
+  /// Thread-safe.
   std::shared_ptr<const std::vector<Candidate>> at(std::int64_t value) {
     const std::scoped_lock lock{mutex_};
     auto& made = made_[value];
@@ -44,10 +44,10 @@ private:
   std::map<std::int64_t, std::shared_ptr<const std::vector<Candidate>>> made_;
 };
 
-using Said = std::optional<std::vector<std::string>>;
+using Notes = std::optional<std::vector<std::string>>;
 
-/// Nothing where the candidate refuses its spec, or deadlocks. What it says besides goes to `said`, if there is one.
-std::optional<Sample> try_sample(const Candidate& candidate, KnownOrders& known, std::int64_t value, Said* said) {
+/// None if the candidate refuses its spec, or deadlocks. Its notes go to `said`, if not null.
+std::optional<Sample> try_sample(const Candidate& candidate, KnownOrders& known, std::int64_t value, Notes* said) {
   try {
     if (said == nullptr)
       if (const auto sample = known.sample(candidate.spec, value)) return sample;
@@ -64,14 +64,14 @@ std::optional<Sample> try_sample(const Candidate& candidate, KnownOrders& known,
   }
 }
 
-/// Of what is said at the first value what is said at the last one too: it holds for the range.
-void keep_common(Said& first, const Said& last) {
+/// Keeps the notes of the first value that also appear at the last one: they apply to the range.
+void keep_common(Notes& first, const Notes& last) {
   if (!last) first.reset();
   if (first)
     std::erase_if(*first, [&](const std::string& note) { return std::ranges::find(*last, note) == last->end(); });
 }
 
-/// A note on each of the candidates that has no line: why not, at the first value.
+/// A note for each candidate without a line: the reason at the first value.
 std::vector<std::string> notes_on_missing(const std::vector<Candidate>& first, const Variation& variation) {
   std::vector<std::string> notes;
   for (const Candidate& candidate : first) {
@@ -85,7 +85,7 @@ std::vector<std::string> notes_on_missing(const std::vector<Candidate>& first, c
   return notes;
 }
 
-/// Whether the varied quantity makes a difference to the line.
+/// Whether the varied quantity affects the line.
 bool changes(const VariationLine& line) {
   const auto same = [](const std::optional<Sample>& a, const std::optional<Sample>& b) {
     return a.has_value() == b.has_value() && (!a || (a->step_time == b->step_time && a->fits == b->fits));
@@ -93,7 +93,7 @@ bool changes(const VariationLine& line) {
   return std::ranges::adjacent_find(line.samples, std::not_fn(same)) != line.samples.end();
 }
 
-/// Sets what holds for the whole range.
+/// Sets properties of the whole range.
 void describe(const RunSpec& spec, Variation& variation) {
   const std::string& varied = variation.axis.option;
   if (varied != "stages") variation.stages = spec.stages.value_or(0);
@@ -103,12 +103,12 @@ void describe(const RunSpec& spec, Variation& variation) {
   variation.source = cost_source(spec);
 }
 
-/// With what nobody said: the unit of the axis, the figure that is compared, and chunks per stage.
+/// With defaults: the unit of the axis, the compared figure, and chunks per stage.
 RunSpec completed(const RunSpec& given, const RunField& field) {
   RunSpec spec = given;
   spec.vary->unit = *field.unit;
   if (given.varies_by_chance() && !given.has("rank-by")) spec.rank_by = StepFigure::mean;
-  // candidates() follows the layers of a stage, but the lines have to be the same at every value
+  // candidates() depends on the layers of a stage, but the lines must be the same at every value
   const std::string& varied = spec.vary->option;
   if ((varied == "stages" || varied == "layers") && !spec.vpp && !spec.layout) spec.vpp = {2, 4};
   return spec;
@@ -127,8 +127,8 @@ Varied vary(const RunSpec& given, const VaryOptions& options, const Watch& watch
   const auto first = by_value.at(axis.from);
   std::vector<std::string> names;
   for (const Candidate& candidate : *first) names.push_back(candidate.name);
-  std::vector<Said> said_first(names.size());
-  std::vector<Said> said_last(names.size());
+  std::vector<Notes> first_notes(names.size());
+  std::vector<Notes> last_notes(names.size());
   std::deque<KnownOrders> known; // they do not move
   for (const Candidate& candidate : *first)
     known.emplace_back(candidate.spec.schedule && find_generator(*candidate.spec.schedule).searches, axis,
@@ -136,16 +136,17 @@ Varied vary(const RunSpec& given, const VaryOptions& options, const Watch& watch
   const Sampler sample = [&](std::size_t line, std::int64_t value) {
     const auto candidates = by_value.at(value);
     PPSIM_ASSERT(candidates->size() == names.size());
-    Said* const said = value == axis.from ? &said_first[line] : value == axis.to ? &said_last[line] : nullptr;
+    Notes* const said = value == axis.from ? &first_notes[line] : value == axis.to ? &last_notes[line] : nullptr;
     auto sampled = try_sample((*candidates)[line], known[line], value, said);
     if (watch) watch(0);
     return sampled;
   };
   Varied varied{.variation = ppsim::vary(axis, names, sample, options), .notes = {}};
-  if (varied.variation.lines.empty()) (void)compare(by_value.spec_at(axis.from), options.threads); // says why
+  if (varied.variation.lines.empty())
+    (void)compare(by_value.spec_at(axis.from), options.threads); // throws with the reason
   if (!varied.variation.lines.empty()) describe(spec, varied.variation);
-  for (std::size_t line = 0; line < names.size(); ++line) keep_common(said_first[line], said_last[line]);
-  varied.notes = collect_notes(*first, said_first);
+  for (std::size_t line = 0; line < names.size(); ++line) keep_common(first_notes[line], last_notes[line]);
+  varied.notes = collect_notes(*first, first_notes);
   std::ranges::move(notes_on_missing(*first, varied.variation), std::back_inserter(varied.notes));
   if (std::ranges::none_of(varied.variation.lines, changes))
     varied.notes.push_back(fmt::format("`vary`: `{}` changes no schedule's step time in this range", axis.option));

@@ -15,7 +15,7 @@ Duration step_time(const TaskGraph& graph, const Scenario& scenario) {
   return step_time(graph.with_costs(scenario));
 }
 
-/// True if the values differed and are now all their mean.
+/// Sets the values to their mean; true if they differed.
 template <class Value>
 bool equalise(std::vector<Value>& values) {
   if (std::ranges::adjacent_find(values, std::ranges::not_equal_to{}) == values.end()) return false;
@@ -24,7 +24,7 @@ bool equalise(std::vector<Value>& values) {
   return true;
 }
 
-/// True if some backward spends time on recomputation.
+/// True if some backward recomputes.
 bool recomputes(const TaskGraph& graph) {
   for (std::size_t id = 0; id < graph.size(); ++id)
     if (graph.recompute_time(make_id<TaskId>(id)) > Duration{0}) return true;
@@ -35,7 +35,7 @@ bool recomputes(const TaskGraph& graph) {
 
 WhatIf what_if(const TaskGraph& graph) {
   WhatIf result;
-  if (graph.schedule().asynchronous()) return result; // its step time is that of longer orders
+  if (graph.schedule().asynchronous()) return result; // its step time comes from longer orders
   if (graph.transfer_count() > 0 && !graph.scenario().network.is_free()) {
     Scenario scenario = graph.scenario();
     const std::size_t boundaries = scenario.network.latency.size();

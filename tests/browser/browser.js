@@ -1,4 +1,4 @@
-// The browser, once for all tests, and pages in it.
+// One browser for all tests, with pages in it.
 
 const assert = require('node:assert/strict');
 const {pathToFileURL} = require('node:url');
@@ -19,7 +19,7 @@ async function stop() {
 }
 
 const made = new Map();
-/** The page of those options, written once. */
+/** The page for those options, written once. */
 function pageOf(options) {
   const key = JSON.stringify(options);
   if (!made.has(key)) made.set(key, makePage(options));
@@ -53,16 +53,16 @@ async function withFile(file, work, {hash = '', expected = null, init = '', ...s
   }
 }
 
-/** When what was done is drawn. */
+/** Waits until pending changes are drawn. */
 async function settled(page) {
-  await page.waitForFunction(() => window.ppsim);  // of a playground, once it is compiled
+  await page.waitForFunction(() => window.ppsim);  // in a playground: compiled
   await page.evaluate(async () => {
     await window.ppsim.ready;
     for (let i = 0; i < 3; ++i) await new Promise(requestAnimationFrame);
   });
 }
 
-/** Where a target is on the screen: its middle, and its box in the canvas. */
+/** The position of a target on the screen: its centre, and its box in the canvas. */
 function placeOf(page, target) {
   return page.evaluate(({kind, id, run}) => {
     const {chart, runs, canvas} = window.ppsim;
@@ -87,7 +87,7 @@ async function violations(page) {
       .map(({id, nodes}) => `${id}: ${nodes.map(({html}) => html.slice(0, 100))}`);
 }
 
-/** Role and name of what can have the focus, as a screen reader gets them. */
+/** Role and name of each focusable element, as for a screen reader. */
 async function namesOfControls(page) {
   const session = await page.context().newCDPSession(page);
   const {nodes} = await session.send('Accessibility.getFullAXTree');
@@ -96,7 +96,7 @@ async function namesOfControls(page) {
       .map(({role, name}) => ({role: role.value, name: name.value}));
 }
 
-/** ms from the navigation to the drawn page, or a little more. */
+/** ms from the navigation to the drawn page, or slightly more. */
 function openingTime(page) {
   return page.evaluate(async () => {
     if (document.readyState === 'loading')

@@ -6,7 +6,7 @@ const {start, stop} = require('./browser.js');
 
 before(start);
 after(stop);
-require('./looking_test.js');
+require('./navigation_test.js');
 require('./page_test.js');
 require('./several_test.js');
 require('./pictures_test.js');

@@ -1,4 +1,4 @@
-// What the page decodes is what the program says elsewhere: in its JSON and in its trace. Needs no browser.
+// The data that the page decodes equal the program's JSON and trace. Needs no browser.
 
 const assert = require('node:assert/strict');
 const {test} = require('node:test');
@@ -32,7 +32,7 @@ function sameTasks({run, json}) {
   });
 }
 
-/** What released each task and why, and whom its transfer waited for. */
+/** Checks what released each task and why, and what its transfer waited for. */
 function sameCauses({data, run, events}) {
   const spans = events.filter(({ph}) => ph === 'X');
   const tasks = spans.filter(({cat}) => 'FBIW'.includes(cat));
@@ -149,7 +149,7 @@ test('data: every schedule has a run here', () => {
   for (const schedule of schedules) assert.ok(Object.keys(runs).some((name) => name.startsWith(schedule)), schedule);
 });
 
-test('data: numbers at the edges of what a byte, 32 bits and 2^53 hold', () => {
+test('data: numbers at the limits of a byte, 32 bits and 2^53', () => {
   const numbers = [0, -1, 1, 63, 64, -64, -65, 2 ** 31, -(2 ** 31), 2 ** 32 + 1, 2 ** 51 + 1, -(2 ** 51) - 1];
   const bytes = [];
   for (const number of numbers)

@@ -1,4 +1,4 @@
-// That a page opens, keeps what it was given as text, keeps the view in its address, prints, and can be used by all.
+// A page opens, keeps its text, stores the view in its address, prints, and is accessible.
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
@@ -50,7 +50,7 @@ test(
     }));
 
 test(
-    'page: asks nothing of a network, and its policy lets no other script run',
+    'page: makes no network request, and its policy blocks other scripts',
     () => withPage(small, async (page) => {
       const policy = await page.locator('meta[http-equiv]').getAttribute('content');
       assert.match(policy, /^default-src 'none'; script-src( 'sha256-[A-Za-z0-9+/]{43}=')+; style-src 'sha256-/);
@@ -150,7 +150,7 @@ for (const hash
       }, {hash}));
 
 test(
-    'page: follows the system between light and dark, and its button goes against it',
+    'page: follows light or dark mode of the system, and its button overrides it',
     () => withPage(small, async (page) => {
       const theme = () => page.evaluate(
           () => [document.documentElement.dataset.theme, getComputedStyle(document.body).backgroundColor]);
@@ -239,7 +239,7 @@ test(
     }));
 
 test(
-    'page: what is seen is saved as SVG, a cell for each task, and as PNG',
+    'page: the view is saved as SVG, a cell for each task, and as PNG',
     () => withPage(small, async (page) => {
       const save = async (name) => {
         const [download] =
@@ -283,7 +283,7 @@ test(
       const pdf = await page.pdf({printBackground: true});
       assert.equal(pdf.toString('latin1', 0, 4), '%PDF');
       assert.match(pdf.toString('latin1'), /\/Subtype \/Image/);
-      await page.evaluate(() => window.ppsim.close());  // nothing is drawn anew for a printer
+      await page.evaluate(() => window.ppsim.close()); // nothing is redrawn for a printer
       await page.emulateMedia({media: 'print'});
       await page.setViewportSize({width: 700, height: 900});
       assert.ok(await page.locator('.viewport canvas').isVisible());

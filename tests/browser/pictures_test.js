@@ -1,5 +1,5 @@
-// What charts look like: mean colours of 32 x 16 fields, so that fonts and their smoothing do not matter. UPDATE=1
-// writes what is seen to pictures/ instead.
+// The appearance of charts: mean colours of 32 x 16 fields, so that fonts and their smoothing do not matter. UPDATE=1
+// writes the current ones to pictures/ instead.
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
@@ -17,12 +17,12 @@ const pictures = {
     {colorScheme: 'dark', hash: '#path=1&memory=1&links=1'}
   ]
 };
-/** The chart itself, wherever on the page it stands. */
+/** The pixels of the chart, wherever it is on the page. */
 async function pixelsOf(page) {
   const url = await page.evaluate(() => window.ppsim.canvas.toDataURL('image/png'));
   return Buffer.from(url.split(',')[1], 'base64');
 }
-const mostOff = 10;  // of 255: digits and names differ by so much
+const mostOff = 10;  // of 255: differences by digits and names
 
 for (const [name, [options, settings]] of Object.entries(pictures))
   test(`pictures: ${name}`, () => withPage(options, async (page) => {

@@ -1,5 +1,5 @@
-// The playground: the simulator in the page answers as the program does, and knobs, address and errors work. Skipped
-// where tools/playground has not built it.
+// The playground: the simulator in the page gives the program's results, and controls, address and errors work. Skipped
+// if tools/playground has not built it.
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
@@ -12,11 +12,11 @@ const {ppsim} = require('./program.js');
 const file = path.join(__dirname, '../../build/playground/playground.html');
 const skip = !fs.existsSync(file) && 'tools/playground has not built the page';
 
-/** Runs `work` in the playground with those words, once it has simulated them. */
+/** Runs `work` in the playground with those arguments, after they are simulated. */
 function withWords(words, work) {
   return withFile(file, work, {hash: `#args=${encodeURIComponent(words)}`});
 }
-/** What the page says of each run: name and makespan. */
+/** Name and makespan of each run on the page. */
 function runsIn(page) {
   return page.evaluate(() => window.ppsim.runs.map((run) => [run.name, run.makespan_ns]));
 }

@@ -1,4 +1,4 @@
-// Runs of the program for the tests, and what stands in the pages that it writes.
+// Runs the program for the tests, and reads the pages that it writes.
 
 const {spawnSync} = require('node:child_process');
 const fs = require('node:fs');
@@ -15,7 +15,7 @@ function newFile(ending) {
   return path.join(folder, `${++files}.${ending}`);
 }
 
-/** What the program says; `args` as words or as one text. Status 3 is an answer: it does not fit. */
+/** The program's output; `args` as words or as one text. Status 3 is also a result: it does not fit. */
 function ppsim(args) {
   const words = typeof args === 'string' ? args.split(' ') : args;
   const {status, stdout, stderr, error} =
@@ -25,7 +25,7 @@ function ppsim(args) {
   return stdout;
 }
 
-/** A page of those options: its file. */
+/** Writes a page for those options and returns its file. */
 function makePage(args) {
   const file = newFile('html');
   ppsim(typeof args === 'string' ? `${args} --html ${file}` : [...args, '--html', file]);

@@ -1,4 +1,4 @@
-// Pages of several runs: schedules compared, a prediction held against a run.
+// Pages of several runs: compared schedules, a prediction compared with a run.
 
 const assert = require('node:assert/strict');
 const path = require('node:path');
@@ -16,7 +16,7 @@ const shownIn = (page) => page.evaluate(() => window.ppsim.view.shown);
 const runsTable = (page) => page.locator('.tables table').first();
 
 test(
-    'several: two runs stand on one time axis, and a tick brings a third',
+    'several: two runs share one time axis, and a tick adds a third',
     () => withPage(compared, async (page) => {
       const before = await shownIn(page);
       assert.equal(before.length, 2);
@@ -38,7 +38,7 @@ test(
     }));
 
 test(
-    'several: the tables are of the run whose name is pressed',
+    'several: the tables show the run whose name is clicked',
     () => withPage(compared, async (page) => {
       const {runs} = dataOf(pageOf(compared));
       const recommended = runs.findIndex((run) => run.recommended);
@@ -88,7 +88,7 @@ test(
     }));
 
 test(
-    'several: predicted stands above measured, task by task',
+    'several: predicted is above measured, task by task',
     () => withPage(validated, async (page) => {
       const lanes = await page.evaluate(
           () => window.ppsim.chart.lanes.filter(({kind}) => kind === 'tasks')

@@ -1,4 +1,5 @@
-// How long pages of many tasks take. The bounds are four times what an idle machine needs: those of tests are not idle.
+// Times of pages with many tasks. The bounds are four times those of an idle machine, because test machines are not
+// idle.
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');

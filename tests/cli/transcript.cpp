@@ -32,7 +32,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-/// One command of a transcript and what is below it.
+/// One command of a transcript, with its expected output.
 struct Step {
   std::size_t line = 0; ///< of the command, from 0
   std::size_t end = 0;  ///< first line after its output
@@ -60,7 +60,7 @@ void drop_blank_end(Lines& lines) {
   while (!lines.empty() && lines.back().empty()) lines.pop_back();
 }
 
-/// The end of a step's output: without the blank lines and the comment that lead to the next command.
+/// The end of a step's output, without the blank lines and the comment before the next command.
 std::size_t output_end(const Lines& lines, std::size_t begin, std::size_t end, bool comments) {
   std::size_t comment = end;
   while (comments && comment > begin && lines[comment - 1].starts_with('#')) --comment;
@@ -91,7 +91,7 @@ std::vector<Step> parse(const Lines& lines, bool markdown) {
   return steps;
 }
 
-/// What a command prints, and "[exit N]" where it does not end with 0.
+/// The output of a command, and "[exit N]" if it does not end with 0.
 Lines run(const std::string& command) {
   std::FILE* pipe = ::popen(("exec 2>&1 </dev/null\n" + command).c_str(), "r");
   if (pipe == nullptr) throw std::runtime_error{"cannot start sh"};
@@ -106,10 +106,10 @@ Lines run(const std::string& command) {
   return lines;
 }
 
-/// A temporary folder with the program and the samples in it, made the current one; removed at the end.
-class Workplace {
+/// A temporary working directory with the program and the samples; removed at the end.
+class WorkFolder {
 public:
-  Workplace(const fs::path& program, const fs::path& source_dir) {
+  WorkFolder(const fs::path& program, const fs::path& source_dir) {
     std::string name = (fs::temp_directory_path() / "ppsim-transcript-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error{"cannot make " + name};
     folder_ = name;
@@ -125,9 +125,9 @@ public:
     ::setenv("TERM", "dumb", 1);
     ::setenv("COLUMNS", "100", 1);
   }
-  Workplace(const Workplace&) = delete;
-  Workplace& operator=(const Workplace&) = delete;
-  ~Workplace() {
+  WorkFolder(const WorkFolder&) = delete;
+  WorkFolder& operator=(const WorkFolder&) = delete;
+  ~WorkFolder() {
     std::error_code ignored;
     fs::current_path("/", ignored);
     fs::remove_all(folder_, ignored);
@@ -157,7 +157,7 @@ int run_transcript(const fs::path& program, const fs::path& source_dir, const fs
   const bool update = std::getenv("PPSIM_UPDATE_GOLDEN") != nullptr;
   std::vector<std::pair<const Step*, Lines>> differing;
   {
-    const Workplace workplace{program, source_dir};
+    const WorkFolder workplace{program, source_dir};
     for (const Step& step : steps) {
       Lines actual = run(step.command);
       if (actual != step.output) differing.emplace_back(&step, std::move(actual));
@@ -170,7 +170,7 @@ int run_transcript(const fs::path& program, const fs::path& source_dir, const fs
     std::ranges::reverse(differing);
     for (auto& [step, actual] : differing) {
       const auto end = lines.begin() + static_cast<std::ptrdiff_t>(step->end);
-      if (end != lines.end() && end->starts_with('#')) actual.emplace_back(); // keeps the next comment apart
+      if (end != lines.end() && end->starts_with('#')) actual.emplace_back(); // separates the next comment
       lines.insert(lines.erase(end - std::ssize(step->output), end), actual.begin(), actual.end());
     }
     std::ofstream{file, std::ios::binary} << join(lines);

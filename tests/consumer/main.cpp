@@ -1,5 +1,5 @@
-// Uses the installed libraries as a program of its own would: simulates 1F1B, compares all schedules for the same work,
-// and finds from which transfer time on another one is the best. 4 stages, 8 microbatches, forward 1 ms, backward 2 ms.
+// Uses the installed libraries from another project: simulates 1F1B, compares all schedules for the same work, and
+// finds the transfer time from which another one is the best. 4 stages, 8 microbatches, forward 1 ms, backward 2 ms.
 #include <algorithm>
 #include <chrono>
 #include <iostream>
@@ -24,7 +24,7 @@ bool simulates() {
   const ppsim::RunReport report = ppsim::run_report(graph, timeline);
 
   std::cout << ppsim::viz::text_report(graph, timeline, report, {});
-  // Read back what was written: the CSV holds the same order.
+  // The CSV reads back as the same order.
   const std::string csv = ppsim::traces::write_schedule_csv(schedule);
   const ppsim::traces::ScheduleFile file = ppsim::traces::read_schedule(csv, "1f1b.csv");
   std::cout << "makespan " << ppsim::format_duration(report.makespan) << '\n';
@@ -51,7 +51,7 @@ bool compares() {
          comparison.contenders.front().report.step_time == 28500us;
 }
 
-/// Its transfers are more: from some transfer time on another schedule is the best.
+/// It has more transfers: from some transfer time on another schedule is the best.
 bool varies() {
   ppsim::RunSpec varied = spec();
   varied.vary = ppsim::Axis{.option = "comm", .unit = ppsim::Axis::Unit::time, .from = 0, .to = 2'000'000};

@@ -1,5 +1,4 @@
-// --vary NAME=FROM..TO and NAME=VALUES: whatever the text, the answer is an axis that its option takes, or what is
-// wrong.
+// --vary NAME=FROM..TO and NAME=VALUES: any text gives a valid axis or a problem.
 
 #include "ppsim/base/error.hpp"
 

@@ -1,5 +1,5 @@
-// Feeds the reader of certificates. What is read is written and read again as the same, and checked, small ones to the
-// end; what is proven of tiny ones no order may be below. All else is a ppsim::Error.
+// Fuzzes the reader of certificates. What is read is written and read back unchanged, and checked, small ones
+// completely; for tiny ones, no order may beat a proven bound. Everything else is a ppsim::Error.
 
 #include "ppsim/traces/certificate_file.hpp"
 #include "support/certificates.hpp"
@@ -24,13 +24,13 @@ void require_same(const Certificate& certificate) {
   try {
     const std::string written = traces::write_certificate(certificate);
     const Certificate again = traces::read_certificate(written, "again.json");
-    require(traces::write_certificate(again) == written); // names that are no UTF-8 may have changed
+    require(traces::write_certificate(again) == written); // names with invalid UTF-8 may have changed
   } catch (const Error&) {
     require(false);
   }
 }
 
-/// Tiny ones: none of all orders may be shorter than what was proven.
+/// For tiny ones: no order may be shorter than a proven bound.
 void require_true(const Certificate& certificate) {
   const CertificateInstance& instance = certificate.instance;
   if (instance.sequences.size() * instance.microbatches > 6 || instance.capacity.size() > 3) return;

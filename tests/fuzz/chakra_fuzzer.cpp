@@ -1,5 +1,5 @@
-// Feeds the readers of workload files that tests check the writers with: Chakra, of one rank, and GOAL. All else than a
-// workload is a ppsim::Error.
+// Fuzzes the tests' readers of workload files: Chakra, of one rank, and GOAL. Everything except a workload is a
+// ppsim::Error.
 
 #include "support/workload_reading.hpp"
 

@@ -1,5 +1,5 @@
-// Feeds the reader of Kineto profiles, as one file and cut in two: two ranks. Small windows meet every border. What is
-// read keeps to what assemble() is promised; all else is a ppsim::Error.
+// Fuzzes the reader of Kineto profiles, as one file and as two ranks. Small windows cover every border. What is read
+// satisfies the requirements of assemble(); everything else is a ppsim::Error.
 
 #include <cstddef>
 #include <cstdint>
@@ -47,7 +47,7 @@ public:
   std::size_t count = 0;
 };
 
-/// The number of objects read; nothing where the text is refused.
+/// The number of objects read; none if the text is refused.
 std::optional<std::size_t> count_objects(std::string_view text, std::size_t at, std::size_t usual) {
   Counter counter;
   try {
@@ -59,8 +59,8 @@ std::optional<std::size_t> count_objects(std::string_view text, std::size_t at, 
   return counter.count;
 }
 
-/// What is JSON and is read as a whole is read in small windows too, and has the same elements. (What is no JSON may be
-/// found out sooner or later.)
+/// JSON that is read as a whole is also read in small windows, with the same elements. (Invalid JSON may be detected
+/// earlier or later.)
 void read_windows(std::string_view text) {
   const std::size_t at = text.find('[');
   if (at == std::string_view::npos) return;

@@ -1,4 +1,4 @@
-// Layout strings: what is read is written and read again as the same; all else is a ppsim::Error.
+// Layout strings: what is read is written and read back unchanged; everything else is a ppsim::Error.
 
 #include "ppsim/scenario/layout.hpp"
 

@@ -1,4 +1,5 @@
-// Feeds the reader of Megatron-LM's timers. What is read can be written as a scenario; all else is a ppsim::Error.
+// Fuzzes the reader of Megatron-LM's timers. What is read can be written as a scenario; everything else is a
+// ppsim::Error.
 
 #include "ppsim/traces/import.hpp"
 

@@ -1,4 +1,4 @@
-// Model and device files: whatever the bytes, the answer is costs or a ppsim::Error.
+// Model and device files: any bytes give costs or a ppsim::Error.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/scenario/model.hpp"
@@ -13,7 +13,7 @@ namespace {
 
 using namespace ppsim;
 
-/// Parts are no larger than their wholes, and nothing has wrapped.
+/// Parts must not exceed their wholes, and nothing may overflow.
 void check_block(const BlockCosts& block) {
   PPSIM_ASSERT(block.forward_collective.count() >= 0 && block.forward_collective <= block.forward);
   PPSIM_ASSERT(block.input_grad_collective.count() >= 0 && block.input_grad_collective <= block.input_grad);
@@ -54,7 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (auto* const read : {read_as_model, read_as_device}) {
     try {
       read(text);
-    } catch (const Error&) { // what a user can fix; anything else is a find
+    } catch (const Error&) { // a user's error; anything else is a bug
     }
   }
   return 0;

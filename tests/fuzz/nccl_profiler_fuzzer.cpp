@@ -1,5 +1,5 @@
-// Feeds the reader of NCCL profiler dumps. What is read are positive times and lines of a scenario; all else is a
-// ppsim::Error.
+// Fuzzes the reader of NCCL profiler dumps. What is read has positive times and gives scenario lines; everything else
+// is a ppsim::Error.
 
 #include "ppsim/base/units.hpp"
 

@@ -1,5 +1,5 @@
-// Feeds the reader of nccl-tests. What is read is a latency that is a time, or a table of a collective whose times are
-// some for any size; all else is a ppsim::Error.
+// Fuzzes the reader of nccl-tests. What is read has a valid latency, or is a table of a collective with a time for any
+// size; everything else is a ppsim::Error.
 
 #include "ppsim/base/units.hpp"
 #include "ppsim/traces/import.hpp"
@@ -15,7 +15,7 @@
 
 namespace {
 
-/// `name` says what the table is of, where it does not say so itself.
+/// `name` gives the collective if the table does not.
 void read_table(const char* name, std::string_view text) {
   using namespace ppsim;
   try {

@@ -1,4 +1,4 @@
-// Feeds the reader of exports of Nsight Systems. What is read has tasks; all else is a ppsim::Error.
+// Fuzzes the reader of Nsight Systems exports. What is read has tasks; everything else is a ppsim::Error.
 
 #include <cstddef>
 #include <cstdint>

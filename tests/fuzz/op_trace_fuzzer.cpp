@@ -1,5 +1,5 @@
-// Feeds the reader of operation traces, and what puts recorded steps together. What is read is a run that check_run()
-// passes, can be written and read as the same, and costs that predict; all else is a ppsim::Error.
+// Fuzzes the reader of operation traces, and the assembly of recorded steps. What is read is a run that passes
+// check_run() and round-trips, and costs that predict; everything else is a ppsim::Error.
 
 #include "ppsim/traces/import.hpp"
 #include "ppsim/traces/run_file.hpp"
@@ -26,7 +26,7 @@ void use(const MeasuredRun& run) {
   if (run.steps.size() > 1) fuzz::require(hold_out(run, 0.25).errors.size() < run.steps.size());
 }
 
-/// Every (replica, stage) has a clock of its own, unless `one_clock`.
+/// Every (replica, stage) has its own clock, unless `one_clock`.
 void import(const traces::ImportFile& file, bool one_clock) {
   traces::Imported imported;
   try {

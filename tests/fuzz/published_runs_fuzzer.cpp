@@ -1,4 +1,4 @@
-// Feeds the reader of tables of published runs. What is read is a run with a time; all else is a ppsim::Error.
+// Fuzzes the reader of tables of published runs. What is read is a run with a time; everything else is a ppsim::Error.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/traces/published.hpp"

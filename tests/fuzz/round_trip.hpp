@@ -1,5 +1,5 @@
 #pragma once
-// What both schedule fuzzers do with a file that the reader accepts.
+// Shared by both schedule fuzzers: round trips of an accepted file.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/engine/simulate.hpp"
@@ -15,7 +15,7 @@
 
 namespace ppsim::fuzz {
 
-/// Stops the fuzzer. An assertion would do, but it throws, and a fuzzer is to catch nothing but Error.
+/// Stops the fuzzer. An assertion would throw, and a fuzzer must catch nothing but Error.
 inline void require(bool condition) {
   if (!condition) std::abort();
 }
@@ -25,7 +25,7 @@ inline bool is_small(const Schedule& schedule) {
   return schedule.size() <= 2000 && schedule.shape().stages <= 64;
 }
 
-/// `written` has to be readable, and to hold the same schedule; with `order`, these sends and receives.
+/// `written` must be readable, with the same schedule and, if `order` is given, these sends and receives.
 inline void require_same(const Schedule& schedule, std::string_view written, std::string_view name,
                          const CommOrder* order = nullptr) {
   try {
@@ -38,7 +38,7 @@ inline void require_same(const Schedule& schedule, std::string_view written, std
   }
 }
 
-/// Lowers and simulates the schedule and writes it in every form that can hold it: read back, it must be the same.
+/// Lowers and simulates the schedule, writes it in every possible format, and checks that it reads back unchanged.
 inline void round_trip(const Schedule& schedule) {
   using namespace std::chrono_literals;
   require_same(schedule, traces::write_schedule_csv(schedule), "again.csv");
@@ -46,7 +46,8 @@ inline void round_trip(const Schedule& schedule) {
       lower(schedule, uniform_scenario(schedule.shape(), 3us, 5us, 1us), "fuzz"); // a deadlock ends here
   const Timeline timeline = simulate(graph);
   require(!traces::chrome_trace(graph, timeline, run_report(graph, timeline)).empty());
-  if (const CommOrder* const order = schedule.communications()) { // by themselves they fit its tasks, if not each other
+  if (const CommOrder* const order =
+          schedule.communications()) { // each fits its tasks, but they may not fit each other
     check_operations(schedule, *order, "fuzz");
     require_same(schedule, traces::write_schedule_csv_comms(schedule, *order), "again.csv", order);
   }
@@ -54,16 +55,16 @@ inline void round_trip(const Schedule& schedule) {
     for (const Lowering* const lowering : lowerings()) {
       const CommOrder order = lowering->place(graph, Overlap::steady);
       check_operations(schedule, order, lowering->name);
-      if (lowering->name != "megatron") // whose tasks wait, which no cell says
+      if (lowering->name != "megatron") // its waits cannot be written to cells
         require_same(schedule, traces::write_schedule_csv_comms(schedule, order), "again.csv", &order);
     }
   } catch (const Error&) {
-    require(false); // what lower() accepts, it finishes
+    require(false); // lower() has accepted it, so it must finish
   }
   require_same(schedule, traces::write_task_list(graph), "again.tasks.csv"); // pairs and split backwards end here
 }
 
-/// Reads `text`; whatever it holds, nothing but Error may come out.
+/// Reads `text`; only Error may be thrown.
 inline int read_and_round_trip(std::string_view text, std::string_view name) {
   try {
     const traces::ScheduleFile file = traces::read_schedule(text, name);

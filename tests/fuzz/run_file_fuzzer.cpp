@@ -1,5 +1,5 @@
-// Feeds the reader of run files. What is read is written and read again as the same, held against a prediction of its
-// own order, and shown; all else is a ppsim::Error.
+// Fuzzes the reader of run files. What is read is written and read back unchanged, compared with a prediction of its
+// own order, and shown; everything else is a ppsim::Error.
 
 #include "ppsim/engine/simulate.hpp"
 #include "ppsim/measured/validation.hpp"

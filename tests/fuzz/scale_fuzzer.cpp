@@ -1,5 +1,4 @@
-// Scenario files scaled to another work: whatever the bytes, `ppsim scale` ends with a scenario that can be read again
-// or with a ppsim::Error.
+// Scenario files scaled to another workload: any bytes give a scenario that can be read again or a ppsim::Error.
 
 #include "ppsim/base/error.hpp"
 
@@ -29,7 +28,7 @@ std::string read_all(const std::string& path) {
   return {std::istreambuf_iterator<char>{file}, {}};
 }
 
-/// Their names; at the end of the program they are gone.
+/// Their names; the files are removed at the end of the program.
 struct Files {
   std::string input =
       fmt::format("{}/ppsim-scale-fuzzer-{}.toml", std::filesystem::temp_directory_path().string(), ::getpid());
@@ -63,13 +62,13 @@ void scale(std::string_view text) {
 } // namespace
 
 extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
-  return std::freopen("/dev/null", "w", stdout) != nullptr ? 0 : 1; // the summary, for people
+  return std::freopen("/dev/null", "w", stdout) != nullptr ? 0 : 1; // the summary
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
     scale({reinterpret_cast<const char*>(data), size}); // NOLINT(cppcoreguidelines-pro-type-reinterpret-cast)
-  } catch (const Error&) {                              // what a user can fix; anything else is a find
+  } catch (const Error&) {                              // a user's error; anything else is a bug
   }
   return 0;
 }

@@ -1,4 +1,4 @@
-// Scenario files: whatever the bytes, the answer is a run or a ppsim::Error.
+// Scenario files: any bytes give a run or a ppsim::Error.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/engine/simulate.hpp"
@@ -17,7 +17,7 @@ namespace {
 
 using namespace ppsim;
 
-/// Small enough to simulate in no time; larger shapes are another test's.
+/// Small enough to simulate quickly; other tests cover larger shapes.
 bool is_small(const cli::Inputs& inputs) {
   constexpr std::size_t most = 64;
   const std::size_t vpp = inputs.vpp ? inputs.vpp->front() : 1;
@@ -45,7 +45,7 @@ void run(std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
     run({reinterpret_cast<const char*>(data), size}); // NOLINT(cppcoreguidelines-pro-type-reinterpret-cast)
-  } catch (const Error&) {                            // what a user can fix; anything else is a find
+  } catch (const Error&) {                            // a user's error; anything else is a bug
   }
   return 0;
 }

@@ -1,4 +1,4 @@
-// Feeds the reader of PyTorch CSV files.
+// Fuzzes the reader of PyTorch CSV files.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Feeds the reader of SimAI's workloads. What is read says how many stages there are; all else is a ppsim::Error.
+// Fuzzes the reader of SimAI's workloads. What is read has a number of stages; everything else is a ppsim::Error.
 
 #include "ppsim/traces/import.hpp"
 

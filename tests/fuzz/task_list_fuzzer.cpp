@@ -1,4 +1,4 @@
-// Feeds the reader of InfiniTrain task lists.
+// Fuzzes the reader of InfiniTrain task lists.
 
 #include <cstddef>
 #include <cstdint>

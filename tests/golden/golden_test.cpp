@@ -39,7 +39,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// An order file, how it is made, and what is known about it.
+/// An order file, how to make it, and its known figures.
 struct StoredOrder {
   std::string file;
   std::string schedule;
@@ -76,7 +76,7 @@ StoredOrder interleaved(std::size_t v, std::size_t m, std::size_t g, Duration un
           std::move(peaks)};
 }
 
-/// An order without options whose stages all hold equally much.
+/// An order without options whose stages all hold the same number of activations.
 StoredOrder level(std::string schedule, std::size_t v, std::size_t m, Duration unit, Duration skew, std::size_t peak) {
   std::string file = schedule + "-p4-v" + std::to_string(v) + "-m" + std::to_string(m);
   return {std::move(file), std::move(schedule), {4, m, v}, {}, {}, unit, skew, {peak, peak, peak, peak}};
@@ -127,7 +127,7 @@ Scenario per_chunk(const Shape& shape, Duration forward, Duration input_grad, Du
   return scenario;
 }
 
-/// `ppsim --stages 4 --mb 8 --vpp 2`, with a little of everything that reports show.
+/// `ppsim --stages 4 --mb 8 --vpp 2`, with an example of everything that reports show.
 Outcome four_by_eight() {
   const Shape shape{.stages = 4, .microbatches = 8, .vpp = 2};
   Scenario scenario = uniform_scenario(shape, 1ms, 2ms, 20us);
@@ -147,14 +147,14 @@ Outcome two_by_two() {
 
 } // namespace
 
-TEST_CASE("The schedules are those of the public implementations, cell by cell") {
+TEST_CASE("The schedules equal those of the public implementations, cell by cell") {
   for (const StoredOrder& stored : stored_orders())
     check_golden("orders/" + stored.file + ".csv",
                  traces::write_schedule_csv(
                      generate(stored.schedule, stored.shape, stored.group_size, stored.descending_backward)));
 }
 
-TEST_CASE("Every stored order takes as long and holds as much as an independent simulator says") {
+TEST_CASE("Every stored order has the makespan and memory of an independent simulator") {
   for (const StoredOrder& stored : stored_orders()) {
     CAPTURE(stored.file);
     const Schedule schedule = traces::read_schedule(stored_text(stored.file), stored.file + ".csv").schedule;
@@ -183,7 +183,7 @@ TEST_CASE("The JSON report with its tasks") {
   check_golden("report-2x2-tasks.json", traces::report_json(graph, timeline, report, true));
 }
 
-TEST_CASE("The terminal report, and its list of tasks") {
+TEST_CASE("The terminal report, with its list of tasks") {
   const auto [graph, timeline, report] = four_by_eight();
   check_golden("report-4x8-v2.txt", viz::text_report(graph, timeline, report, {.width = 100, .colour = false}));
   const Outcome small = two_by_two();
@@ -235,8 +235,8 @@ TEST_CASE("The plot of a variation") {
   check_golden("vary-comm-4x8.txt", viz::variation_text(variation, {.width = 100, .colour = false}));
 }
 
-/// A step of 1F1B that took longer than predicted here and there, and on stage 1 for one forward much longer.
-TEST_CASE("A run file, and the run held against its prediction") {
+/// A step of 1F1B with some longer tasks than predicted, and one much longer forward on stage 1.
+TEST_CASE("A run file, and the run compared with its prediction") {
   const Shape shape{.stages = 4, .microbatches = 4, .vpp = 1};
   Scenario scenario = uniform_scenario(shape, 1ms, 2ms, 100us);
   scenario.memory.activation.assign(shape.chunks(), Bytes{512 << 20});
@@ -266,8 +266,8 @@ TEST_CASE("A run file, and the run held against its prediction") {
   check_golden("validation-4x4.svg", viz::svg_validation(graph, timeline, measured, validation));
 }
 
-/// Three replicas with a heavy last stage, a slow link, transfers, a little of everything else, and one slow worker.
-TEST_CASE("What makes the steps of a measured run long") {
+/// Three replicas with a heavy last stage, a slow link, transfers, some of everything else, and one slow worker.
+TEST_CASE("Why the steps of a measured run are long") {
   std::vector<MeasuredRun> replicas;
   for (std::size_t at = 0; at < 3; ++at) {
     std::vector<Timeline> steps;

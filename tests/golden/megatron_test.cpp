@@ -1,4 +1,4 @@
-// What Megatron-LM's own functions launch and wait for, recorded, against the lowering `megatron`.
+// Recorded launches and waits of Megatron-LM's own functions, compared with the lowering `megatron`.
 
 #include "ppsim/schedule/generators.hpp"
 #include "support/golden.hpp"
@@ -25,7 +25,7 @@ Overlap overlap_of(std::string_view word) {
   return word == "steady" ? Overlap::steady : Overlap::all;
 }
 
-/// The order that a head names, with free transfers.
+/// The order in a header, with free transfers.
 TaskGraph graph_of(std::istringstream& head) {
   std::string name;
   std::string passes;
@@ -41,7 +41,7 @@ TaskGraph graph_of(std::istringstream& head) {
   return lower(passes == "forwards" ? whole.forwards() : whole, scenario);
 }
 
-/// The operations of one batch by name, whose order means nothing.
+/// The operations of one batch sorted by name, because their order has no meaning.
 std::string sorted(const std::string& row) {
   std::string text;
   std::istringstream words{row};
@@ -57,7 +57,7 @@ std::string sorted(const std::string& row) {
 
 } // namespace
 
-TEST_CASE("The lowering megatron launches and waits for what Megatron-LM's own functions do") {
+TEST_CASE("The lowering megatron launches and waits as Megatron-LM's own functions do") {
   std::ifstream file{source_path("tests/golden/megatron-operations.txt")};
   std::size_t cases = 0;
   for (std::string line; std::getline(file, line);) {

@@ -1,5 +1,5 @@
-// Real 1F1B training runs, where their operation traces are at hand: what costs of their first quarter predict of the
-// rest, and what is special about them.
+// Real 1F1B training runs, if their operation traces are available: predictions from their first quarter, and their
+// peculiarities.
 
 #include "ppsim/base/percentile.hpp"
 #include "ppsim/measured/cost_model.hpp"
@@ -54,7 +54,7 @@ double ratio(Duration a, Duration b) {
   return static_cast<double>(a.count()) / static_cast<double>(b.count());
 }
 
-/// Forwards and backwards of a stage beside others: by so much they take longer.
+/// Checks by how much forwards and backwards of a stage take longer than elsewhere.
 void check_ratios(const Suspect& suspect, double forward, double backward) {
   REQUIRE(suspect.passes.size() == 2);
   CHECK(suspect.passes[0].ratio() == Approx(forward).margin(0.01));
@@ -102,11 +102,11 @@ TEST_CASE("Means and percentiles of production steps are predicted from the firs
     const traces::Imported imported = read(name);
     const VariableWork found = predict_variable_work(imported.runs, 0.5, 2).value();
     CHECK(found.first == first);
-    CHECK_FALSE(found.apart); // too few steps to say so
+    CHECK_FALSE(found.apart); // too few steps to decide
     CHECK(std::abs(found.mean.error()) <= mean);
     CHECK(found.mean_error <= 0.005);
     for (const ComparedTime& figure : {found.p50, found.p95, found.p99}) CHECK(std::abs(figure.error()) <= percentiles);
-    for (const double share : {0.25, 1.0 / 3, 2.0 / 3}) { // and of other splits
+    for (const double share : {0.25, 1.0 / 3, 2.0 / 3}) { // also with other splits
       const VariableWork other = predict_variable_work(imported.runs, share, 2).value();
       for (const ComparedTime& figure : {other.mean, other.p50, other.p95, other.p99})
         CHECK(std::abs(figure.error()) <= 0.016);
@@ -116,7 +116,7 @@ TEST_CASE("Means and percentiles of production steps are predicted from the firs
   check("trace-AR.csv.gz", 4, 0.003, 0.0035);
 }
 
-TEST_CASE("Steps drawn as the tasks of a production run varied spread as those of the run") {
+TEST_CASE("Steps with task times drawn from a production run vary like those of the run") {
   const auto check = [](std::string_view name, std::size_t replica) {
     const traces::Imported imported = read(name);
     const MeasuredRun& run = imported.runs[replica];
@@ -136,7 +136,7 @@ TEST_CASE("Steps drawn as the tasks of a production run varied spread as those o
   check("trace-AR.csv.gz", 1);
 }
 
-TEST_CASE("The last stage of a production run is explained by its work, and by no slow device") {
+TEST_CASE("The last stage of a production run is explained by its work, not by a slow device") {
   const traces::Imported imported = read("trace-ST.csv.gz");
   const auto check = [](const Explanation& found, double forward, double backward) {
     REQUIRE_FALSE(found.findings.empty());
@@ -152,7 +152,8 @@ TEST_CASE("The last stage of a production run is explained by its work, and by n
   check(explain(std::span{imported.runs}.first(1)), 2.07, 1.41);
 }
 
-TEST_CASE("The slow worker of a production run is told by the other replicas, and suspected without them") {
+TEST_CASE(
+    "The slow worker of a production run is found by comparison with other replicas, and suspected without them") {
   const traces::Imported imported = read("trace-AR.csv.gz");
   const Explanation all = explain(imported.runs);
   REQUIRE_FALSE(all.findings.empty());
@@ -163,7 +164,8 @@ TEST_CASE("The slow worker of a production run is told by the other replicas, an
   CHECK(told.suspects[0].replica == 0);
   CHECK(index(told.suspects[0].stage) == 0);
   CHECK(told.suspects[0].ratio() == Approx(2.36).margin(0.01));
-  CHECK(ratio(told.suspects[0].before, told.suspects[0].after) == Approx(2.07).margin(0.01)); // its replica's steps
+  CHECK(ratio(told.suspects[0].before, told.suspects[0].after) ==
+        Approx(2.07).margin(0.01)); // the steps of its replica
   check_ratios(told.suspects[0], 2.51, 2.27);
 
   const Explanation alone = explain(std::span{imported.runs}.first(1));

@@ -1,4 +1,4 @@
-// The pages of docs/schedules: one per schedule, each with a picture that ppsim draws with the command on the page.
+// The pages of docs/schedules: one per schedule, each with a picture made by the command on the page.
 
 #include "ppsim/engine/simulate.hpp"
 #include "ppsim/engine/steady.hpp"
@@ -34,8 +34,7 @@ std::string text_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>{stream}, {}};
 }
 
-/// What is between "`ppsim " and " --svg docs/images/schedules/NAME.svg`" on the page, as words; none where no such
-/// command is.
+/// The words between "`ppsim " and " --svg docs/images/schedules/NAME.svg`" on the page; empty without such a command.
 std::vector<std::string> drawing_command(std::string_view page, std::string_view name) {
   const std::size_t end = page.find(fmt::format(" --svg docs/images/schedules/{}.svg`", name));
   if (end == std::string_view::npos) return {};
@@ -46,7 +45,7 @@ std::vector<std::string> drawing_command(std::string_view page, std::string_view
   return {std::istream_iterator<std::string>{words}, {}};
 }
 
-/// Where a page tries those words: they are in the address, spaces as %20.
+/// The playground address for those words, with spaces as %20.
 std::string link_to_playground(const std::vector<std::string>& words) {
   std::string address;
   for (const std::string& word : words) address += (address.empty() ? "" : "%20") + word;
@@ -72,7 +71,7 @@ std::set<std::string> names_in(const std::filesystem::path& folder, std::string_
 
 } // namespace
 
-TEST_CASE("Every schedule has a page, and its picture is what the command on the page draws today") {
+TEST_CASE("Every schedule has a page with an up-to-date picture") {
   for (const Generator* generator : generators()) {
     CAPTURE(generator->name);
     const std::string page = text_of(pages_folder / fmt::format("{}.md", generator->name));
@@ -88,7 +87,7 @@ TEST_CASE("Every schedule has a page, and its picture is what the command on the
   }
 }
 
-TEST_CASE("The list of schedule pages names every schedule, and no page or picture is left over") {
+TEST_CASE("The list of schedule pages names every schedule, and there are no extra pages or pictures") {
   const std::string list = text_of(pages_folder / "README.md");
   std::set<std::string> names;
   for (const Generator* generator : generators()) {

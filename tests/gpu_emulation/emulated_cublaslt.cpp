@@ -1,5 +1,5 @@
-// cublasLt on the emulated GPU: products of matrices column by column, in fp32, in the order of the inner dimension.
-// What the real one would refuse is refused.
+// cublasLt on the emulated GPU: column-major matrix products in fp32, summed in order of the inner dimension. Refuses
+// what the real one would refuse.
 
 #include <cuda_bf16.h>
 
@@ -67,7 +67,7 @@ void multiply(const Descriptor& descriptor, float alpha, float beta, const Layou
           sum += value(data[0], a.type, descriptor.a == CUBLAS_OP_T ? at(a, k, row) : at(a, row, k)) *
                  value(data[1], b.type, descriptor.b == CUBLAS_OP_T ? at(b, column, k) : at(b, k, column));
         float result = alpha * sum;
-        if (beta != 0) result += beta * value(data[2], c.type, at(c, row, column)); // else it is not read
+        if (beta != 0) result += beta * value(data[2], c.type, at(c, row, column)); // otherwise it is not read
         if (d.type == CUDA_R_32F)
           static_cast<float*>(out)[at(d, row, column)] = result;
         else

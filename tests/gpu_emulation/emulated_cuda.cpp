@@ -1,5 +1,5 @@
-// The functions of CUDA's runtime and driver that the plugin calls, on the emulated GPU: 32 multiprocessors, in parts
-// of 8 at least. What CUDA leaves undefined, and what it forbids, ends the process with a message.
+// The CUDA runtime and driver functions that the plugin calls, on the emulated GPU: 32 multiprocessors, in parts of at
+// least 8. Undefined or forbidden use of CUDA ends the process with a message.
 
 #include <cuda.h>
 #include <cudaTypedefs.h>
@@ -87,8 +87,8 @@ std::map<cudaStream_t, CUgreenCtx>& green_streams() {
   return all;
 }
 
-/// The default stream of the primary context. No other one waits for it, as all are non-blocking: what it has to do is
-/// put off as long as can be, until it is waited for.
+/// The default stream of the primary context. All other streams are non-blocking and do not wait for it: its work is
+/// delayed until it is waited for.
 CUstream_st* default_stream() {
   static auto* const stream = new CUstream_st;
   return stream;
@@ -99,11 +99,11 @@ void finish_default_stream() {
 }
 
 struct PoolState {
-  std::set<cudaStream_t> streams; // that were given memory of it; they outlive it or end with it
+  std::set<cudaStream_t> streams; // streams that got memory from it
   std::size_t used = 0, reserved = 0;
 };
 
-/// Of what was allocated from one and not freed yet.
+/// Memory allocated from a pool and not freed yet.
 std::map<void*, PoolState*>& pool_of() {
   static std::map<void*, PoolState*> all;
   return all;
@@ -174,7 +174,7 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, std::size_t keep) {
   if (keep != 0) refuse("pools are emptied, or left alone");
   const std::lock_guard lock{Engine::get().mutex};
   for (cudaStream_t stream : reinterpret_cast<PoolState*>(pool)->streams) {
-    if (!stream->work.empty()) continue; // what it has freed may be in use
+    if (!stream->work.empty()) continue; // memory that it has freed may be in use
     for (const auto& [bytes, memory] : stream->freed) give_back(memory);
     stream->freed.clear();
   }
@@ -188,7 +188,7 @@ cudaError_t cudaMallocFromPoolAsync(void** memory, std::size_t bytes, cudaMemPoo
   const std::lock_guard lock{Engine::get().mutex};
   reinterpret_cast<PoolState*>(pool)->streams.insert(stream);
   *memory = nullptr;
-  // What was freed on this stream may be handed out again at once: its order keeps both apart.
+  // Memory freed on this stream may be reused at once: the stream's order separates both uses.
   for (auto it = stream->freed.begin(); it != stream->freed.end(); ++it)
     if (it->first == bytes) {
       *memory = it->second;
@@ -197,7 +197,7 @@ cudaError_t cudaMallocFromPoolAsync(void** memory, std::size_t bytes, cudaMemPoo
     }
   if (*memory == nullptr) *memory = take(bytes);
   if (*memory == nullptr) return report(cudaErrorMemoryAllocation);
-  // What a pool has, it can cut to any size; more it has to get from the device.
+  // A pool can split its memory to any size; more must come from the device.
   auto& state = *reinterpret_cast<PoolState*>(pool);
   state.used += bytes;
   if (state.used > state.reserved && is_set("PPSIM_EMULATION_FULL_POOLS")) refuse("a pool grows");
@@ -218,7 +218,7 @@ cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
   pool_of().erase(memory);
   stream->freed.emplace_back(bytes, memory);
   Engine::get().append(stream, [memory, bytes] {
-    std::memset(memory, 0xFF, bytes); // NaN, for whoever still reads it
+    std::memset(memory, 0xFF, bytes); // NaN, for late reads
     return true;
   });
   return cudaSuccess;
@@ -228,7 +228,7 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpy
   finish_default_stream();
   const std::lock_guard lock{Engine::get().mutex};
   check_kind(to, from, bytes, kind);
-  std::memcpy(to, from, bytes); // non-blocking streams do not wait for it, nor it for them
+  std::memcpy(to, from, bytes); // non-blocking streams and this copy do not wait for each other
   return cudaSuccess;
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
@@ -289,7 +289,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  // Nothing runs but while somebody asks: a little each time.
+  // Work only runs during queries, a little each time.
   return report(Engine::get().run_some(stream) ? cudaSuccess : cudaErrorNotReady);
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
@@ -353,7 +353,7 @@ CUresult device_get(CUdevice* device, int ordinal) {
 CUresult device_resource(CUdevice, CUdevResource* resource, CUdevResourceType type) {
   *resource = {};
   resource->type = type;
-  resource->sm.smCount = multiprocessors + 4; // so that a rest is left
+  resource->sm.smCount = multiprocessors + 4; // so that there is a rest
   return CUDA_SUCCESS;
 }
 CUresult split(CUdevResource* groups, unsigned* count, const CUdevResource* input, CUdevResource* rest, unsigned,
@@ -371,7 +371,7 @@ CUresult split(CUdevResource* groups, unsigned* count, const CUdevResource* inpu
 CUresult generate(CUdevResourceDesc* descriptor, CUdevResource* resources, unsigned) {
   if (is_set("PPSIM_EMULATION_NO_SMALL_PARTS") && resources->sm.smCount < smallest_part)
     return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
-  *descriptor = new CUdevResourceDesc_st{resources->sm.smCount}; // CUDA has no call to give it back either
+  *descriptor = new CUdevResourceDesc_st{resources->sm.smCount}; // CUDA also has no call to free it
   return CUDA_SUCCESS;
 }
 CUresult green_create(CUgreenCtx* context, CUdevResourceDesc descriptor, CUdevice, unsigned flags) {

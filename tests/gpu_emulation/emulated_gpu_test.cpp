@@ -1,6 +1,6 @@
-// The plugin ppsim_gpu, as it is, on an emulated GPU: CUDA, cublasLt and NCCL by the processor, work of different
-// streams in an order drawn by chance. What this cannot show is whether a real GPU, and the real libraries, do what
-// their documentation says; see docs/gpu-checks.md.
+// The unmodified plugin ppsim_gpu on an emulated GPU: CUDA, cublasLt and NCCL on the processor, with work of different
+// streams in random order. It cannot show whether a real GPU and the real libraries follow their documentation; see
+// docs/gpu-checks.md.
 
 #include "ppsim/runtime/backend.hpp"
 #include "ppsim/runtime/host_device.hpp"
@@ -64,7 +64,7 @@ std::string error_of(const std::function<void()>& action) {
   return "no error";
 }
 
-/// Tasks of each stage one after another, and no input used before it was sent.
+/// Checks that tasks of each stage do not overlap, and that no input is used before it was sent.
 void check_order(const Program& program, const MeasuredRun& run) {
   CHECK_NOTHROW(ppsim::check_run(run, "the run"));
   for (const Timeline& step : run.steps)
@@ -79,7 +79,7 @@ void check_order(const Program& program, const MeasuredRun& run) {
       }
 }
 
-/// What a stage's stashes take at most, its tasks one after another.
+/// The most stash memory of a stage, with its tasks one after another.
 Bytes most_stashed(const StageProgram& stage, const ChunkSizes& sizes) {
   Bytes now{};
   Bytes most{};
@@ -150,7 +150,8 @@ TEST_CASE("A timed task on a GPU lasts as the scenario says", "[gpu]") {
       for (const ProgramTask& task : stage.tasks) CHECK(step.tasks[index(task.id)].length() >= task.length);
 }
 
-TEST_CASE("A limit without progress is of tasks on a GPU too, though a step is enqueued as a whole", "[gpu]") {
+TEST_CASE("A limit without progress applies to single tasks on a GPU too, although a step is enqueued as a whole",
+          "[gpu]") {
   RunOptions options = small_run();
   options.compute = Compute::timed;
   options.warmup = 0;
@@ -161,10 +162,10 @@ TEST_CASE("A limit without progress is of tasks on a GPU too, though a step is e
   const Schedule schedule = schedule_of("1f1b", 2, 4);
   const Program program = compiled(schedule, uniform_scenario(schedule.shape(), forward, 2 * forward));
   const std::optional<MeasuredRun> run = cuda().run(program, options);
-  CHECK(run->steps.front().tasks.back().end > SimTime{options.timeout}); // longer than the limit as a whole
+  CHECK(run->steps.front().tasks.back().end > SimTime{options.timeout}); // the whole step is longer than the limit
 }
 
-TEST_CASE("A GPU trains what the processor trains, but for rounding", "[gpu]") {
+TEST_CASE("Training on a GPU equals that on the processor, except for rounding", "[gpu]") {
   const Block block = GENERATE(Block::mlp, Block::transformer);
   const OptimizerKind optimizer = GENERATE(OptimizerKind::sgd, OptimizerKind::adam);
   CAPTURE(to_string(block), to_string(optimizer));
@@ -174,7 +175,7 @@ TEST_CASE("A GPU trains what the processor trains, but for rounding", "[gpu]") {
   options.workload.layers = 2;
   options.workload.optimizer = optimizer;
   options.workload.learning_rate = optimizer == OptimizerKind::adam ? 0.01 : 0.05;
-  options.workload.depth = 64; // makes what it begins with half as large
+  options.workload.depth = 64; // halves the initial parameters
   options.warmup = 0;
   options.steps = 4;
   const Program program = compiled(schedule_of("1f1b", 2, 4));
@@ -186,7 +187,7 @@ TEST_CASE("A GPU trains what the processor trains, but for rounding", "[gpu]") {
     CHECK(run->proof->losses[step] == Approx(host.losses[step]).epsilon(0.01));
 }
 
-TEST_CASE("Each gradient on a GPU is that of the processor, but for rounding", "[gpu]") {
+TEST_CASE("Each gradient on a GPU equals the processor's, except for rounding", "[gpu]") {
   const Block block = GENERATE(Block::mlp, Block::transformer);
   Workload workload = small_run().workload;
   workload.block = block;
@@ -198,10 +199,10 @@ TEST_CASE("Each gradient on a GPU is that of the processor, but for rounding", "
   const TrainingResult host = train_one_at_a_time(program, *make_host_device(workload), 1);
   const Proof proof = compare_results(program, mine, host, 0.02);
   INFO("gradients differ by " << proof.gradient_error);
-  CHECK(proof.gradient_error < 0.02); // bf16 has 8 bits: half a unit is 0.002, and some add up
+  CHECK(proof.gradient_error < 0.02); // bf16 has 8 bits: half a unit is 0.002, and some accumulate
 }
 
-TEST_CASE("Where events of the primary context do not fit green streams, kernels make the stamps", "[gpu]") {
+TEST_CASE("If events of the primary context do not work with green streams, kernels write the stamps", "[gpu]") {
   const Setting strict{"PPSIM_EMULATION_STRICT_EVENTS", "1"};
   const Program program = compiled(schedule_of("1f1b", 2, 4));
   const std::optional<MeasuredRun> run = cuda().run(program, small_run());
@@ -213,8 +214,7 @@ TEST_CASE("Where events of the primary context do not fit green streams, kernels
   CHECK_THAT(error_of([&] { static_cast<void>(cuda().run(program, self)); }), Contains("NCCL records its events"));
 }
 
-TEST_CASE("Where the rest of the multiprocessors is too small for a partition, transfers share those of the stages",
-          "[gpu]") {
+TEST_CASE("If too few multiprocessors remain for a partition, transfers share those of the stages", "[gpu]") {
   const Setting small{"PPSIM_EMULATION_NO_SMALL_PARTS", "1"};
   const Program program = compiled(schedule_of("1f1b", 2, 4));
   const std::optional<MeasuredRun> run = cuda().run(program, small_run());
@@ -222,7 +222,7 @@ TEST_CASE("Where the rest of the multiprocessors is too small for a partition, t
   CHECK_THAT(run->facts.machine, Contains("none left for transfers"));
 }
 
-TEST_CASE("Where a driver makes no green contexts, stages share the GPU, if that is asked for", "[gpu]") {
+TEST_CASE("If a driver makes no green contexts, stages share the GPU on request", "[gpu]") {
   const std::string transport = GENERATE("direct", "paced", "nccl-self");
   CAPTURE(transport);
   const Setting none{"PPSIM_EMULATION_NO_GREEN_CONTEXTS", "1"};
@@ -238,13 +238,12 @@ TEST_CASE("Where a driver makes no green contexts, stages share the GPU, if that
   CHECK_THAT(run->facts.machine, Contains("no partitions (PPSIM_GREEN_CONTEXTS is 0): 4 stages share"));
 }
 
-TEST_CASE("Where cublasLt knows no mask without reductions, an algorithm that splits no sums is found among all",
-          "[gpu]") {
+TEST_CASE("If cublasLt has no mask without reductions, an algorithm without split sums is found among all", "[gpu]") {
   const Setting deaf{"PPSIM_EMULATION_NO_MASK_NONE", "1"};
   CHECK(cuda().run(compiled(schedule_of("1f1b", 2, 4)), small_run())->proof->bit_equal);
 }
 
-TEST_CASE("Faults on a GPU are told with rank and task", "[gpu]") {
+TEST_CASE("Faults on a GPU are reported with rank and task", "[gpu]") {
   const auto [fault, text] = GENERATE(table<std::string, std::string>({
       {"fail@1F2", "rank 1, task 1F2: failed on purpose"},
       {"no-memory@1F0", "rank 1, task 1F0"},
@@ -257,11 +256,11 @@ TEST_CASE("Faults on a GPU are told with rank and task", "[gpu]") {
   REQUIRE(options.fault);
   const Program program = compiled(schedule_of("1f1b", 2, 4));
   CHECK_THAT(error_of([&] { static_cast<void>(cuda().run(program, options)); }), Contains(text));
-  options.fault.reset(); // and nothing is left of it
+  options.fault.reset(); // nothing of the failed run is left
   CHECK(cuda().run(program, options)->proof->bit_equal);
 }
 
-TEST_CASE("A GPU that is too small is told", "[gpu]") {
+TEST_CASE("A GPU that is too small is reported", "[gpu]") {
   const Program program = compiled(schedule_of("1f1b", 2, 4));
   {
     const Setting memory{"PPSIM_EMULATION_MEMORY", "1000000"};
@@ -272,8 +271,8 @@ TEST_CASE("A GPU that is too small is told", "[gpu]") {
              Contains("36 multiprocessors cannot be split among 8 stages"));
 }
 
-TEST_CASE("The proof has the memory of the stages that it follows", "[gpu]") {
-  // Room for three chunks: the proof has two, which the stages had before it.
+TEST_CASE("The proof uses the memory that the stages have freed", "[gpu]") {
+  // Memory for three chunks: the proof needs two, after the stages have freed them.
   RunOptions options = small_run();
   options.workload.width = 128;
   options.workload.optimizer = OptimizerKind::adam;
@@ -286,8 +285,7 @@ TEST_CASE("The proof has the memory of the stages that it follows", "[gpu]") {
 }
 
 TEST_CASE("No step makes a memory pool grow", "[gpu]") {
-  // Gradients of another copy, outputs that stay on their stage, versions of parameters: more than the first tasks
-  // need.
+  // Gradients of a replica, local outputs, versions of parameters: more than the first tasks need.
   const auto [name, vpp] = GENERATE(
       table<std::string, std::size_t>({{"1f1b", 1}, {"zb-v", 2}, {"dualpipe", 1}, {"chimera", 1}, {"pipedream", 1}}));
   CAPTURE(name);
@@ -302,11 +300,11 @@ TEST_CASE("No step makes a memory pool grow", "[gpu]") {
   for (const StageId id : ids)
     stages.push_back(
         std::make_unique<PipelineStage>(program, id, pipeline->device(id), pipeline->transport(id), monitor));
-  const Setting full{"PPSIM_EMULATION_FULL_POOLS", "1"}; // ends the process where one grows
+  const Setting full{"PPSIM_EMULATION_FULL_POOLS", "1"}; // ends the process if a pool grows
   CHECK(train_together(stages, program, options).size() == 4);
 }
 
-TEST_CASE("How far a GPU's clock may be off is that of the worst step", "[gpu]") {
+TEST_CASE("The clock error of a GPU is that of the worst step", "[gpu]") {
   const Program program = compiled(schedule_of("1f1b", 2, 2));
   const std::unique_ptr<GpuPipeline> pipeline =
       gpu_plugin().make_pipeline(program, {.workload = small_run().workload, .stopped = nullptr});
@@ -315,7 +313,7 @@ TEST_CASE("How far a GPU's clock may be off is that of the worst step", "[gpu]")
     return std::stol(text.substr(text.rfind("within ") + 7));
   };
   {
-    const Setting slow{"PPSIM_EMULATION_SLOW_HOST", "1"}; // a synchronization takes a millisecond
+    const Setting slow{"PPSIM_EMULATION_SLOW_HOST", "1"}; // a synchronisation takes 1 ms
     pipeline->device(StageId{0}).begin_step();
   }
   CHECK(microseconds() >= 500);
@@ -323,7 +321,7 @@ TEST_CASE("How far a GPU's clock may be off is that of the worst step", "[gpu]")
   CHECK(microseconds() >= 500);
 }
 
-TEST_CASE("A machine without a driver says so", "[gpu]") {
+TEST_CASE("A machine without a driver is reported", "[gpu]") {
   const Setting none{"PPSIM_EMULATION_NO_DRIVER", "1"};
   const Usability usability = cuda().usability();
   CHECK_FALSE(usability.usable);
@@ -341,10 +339,10 @@ TEST_CASE("Transfers on one GPU are timed for each neighbour and size", "[gpu]")
 
 namespace {
 
-/// A barrier of threads, which some may give up.
-class Meeting {
+/// A barrier of threads with a way to give up.
+class StoppableBarrier {
 public:
-  explicit Meeting(std::size_t count) : count_{count} {}
+  explicit StoppableBarrier(std::size_t count) : count_{count} {}
   void meet(const std::function<bool()>& stopped) {
     std::unique_lock lock{mutex_};
     const std::size_t round = round_;
@@ -369,14 +367,14 @@ struct RankResults {
   std::vector<std::string> errors; ///< by stage
 };
 
-/// A run of NCCL ranks, one per thread here.
+/// A run of NCCL ranks, each on a thread.
 RankResults train_ranks(const Program& program, const RunOptions& options) {
   const GpuPlugin& plugin = gpu_plugin();
   std::vector<NcclId> ids(plugin.communicators(program));
   for (NcclId& id : ids) id = plugin.make_id();
   const std::size_t count = program.stages.size();
   RankResults results{std::vector<StageResult>(count), std::vector<std::string>(count)};
-  Meeting meeting{count};
+  StoppableBarrier meeting{count};
   std::vector<std::jthread> threads;
   for (std::size_t i = 0; i < count; ++i)
     threads.emplace_back([&, i] {
@@ -443,10 +441,10 @@ TEST_CASE("NCCL ranks compute what one task at a time does, in batches of one co
   check_ranks(P2p::batched, "zb-h1", 1);
 }
 
-TEST_CASE("NCCL ranks end when a transfer never comes, and each says which task waits for whom", "[gpu]") {
+TEST_CASE("NCCL ranks end if a transfer never comes, and each names the waiting task and its peer", "[gpu]") {
   RunOptions options = small_run();
   options.timeout = std::chrono::seconds{2};
-  // Of 1B0, what rank 0 is to send next waits for tasks that wait for what never comes, on another communicator.
+  // For 1B0, rank 0's next send waits for tasks that wait for the missing transfer on another communicator.
   const auto [fault, first, second] = GENERATE(
       table<std::string, std::string, std::string>({{"lose@0F2",
                                                      "rank 0, task 0B2, input 1B2 from rank 1: no progress for 2 s: "
@@ -465,7 +463,7 @@ TEST_CASE("NCCL ranks end when a transfer never comes, and each says which task 
   const RankResults results = train_ranks(compiled(schedule_of("1f1b", 2, 4)), options);
   CHECK(results.errors[0] == first);
   CHECK(results.errors[1] == second);
-  options.fault.reset(); // and nothing is left of it
+  options.fault.reset(); // nothing of the failed run is left
   for (const std::string& error : train_ranks(compiled(schedule_of("1f1b", 2, 4)), options).errors)
     CHECK(error.empty());
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Kernels on the processor: every block's threads one after another, changing over at __syncthreads().
+// Kernels on the processor: runs the threads of each block one after another, switching at __syncthreads().
 
 #include <cuda_runtime_api.h>
 
@@ -39,7 +39,7 @@ inline float rsqrtf(float x) {
 
 namespace ppsim::runtime::gpu {
 
-inline constexpr std::size_t block_threads = 8; // changing over takes time
+inline constexpr std::size_t block_threads = 8; // switching takes time
 
 inline std::uint64_t emulated_globaltimer() {
   return emulation::globaltimer();
@@ -49,7 +49,7 @@ template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), std::size_t blocks, std::size_t threads, cudaStream_t stream,
             Arguments... arguments) {
   emulation::enqueue(stream, [=] { emulation::run_grid(blocks, threads, [&] { kernel(arguments...); }); });
-  PPSIM_GPU_CHECK(cudaGetLastError()); // as the real one: what an earlier call has left behind fails here
+  PPSIM_GPU_CHECK(cudaGetLastError()); // like the real one: fails on an error left by an earlier call
 }
 
 } // namespace ppsim::runtime::gpu

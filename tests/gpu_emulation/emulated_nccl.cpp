@@ -1,5 +1,5 @@
 // NCCL on the emulated GPU, for ranks that are threads of one process. A send and its receive meet; calls of one group
-// progress together; what one communicator was given runs one after another.
+// progress together; operations of one communicator run one after another.
 
 #include <nccl.h>
 
@@ -25,7 +25,7 @@ struct Posted {
   std::shared_ptr<bool> done;
 };
 
-/// What all ranks of a communicator share.
+/// State shared by all ranks of a communicator.
 struct Group {
   int ranks = 0;
   int joined = 0;
@@ -55,7 +55,7 @@ thread_local std::vector<ncclComm_t> aborted; // in this group
 struct ncclComm { // NOLINT
   std::shared_ptr<Group> group;
   int rank = 0;
-  cudaStream_t stream = nullptr; // the one it was used on first
+  cudaStream_t stream = nullptr; // the first stream it was used on
   std::shared_ptr<bool> aborted = std::make_shared<bool>(false);
 };
 
@@ -74,7 +74,7 @@ void match(Group& group, std::pair<int, int> ends) {
   }
 }
 
-/// One launch: posts all when it comes to run, ends when all have met.
+/// One launch: posts all operations when it starts to run, ends when all have met.
 void launch(std::vector<Call> calls) {
   for (const Call& call : calls) {
     if (call.stream != calls.front().stream || call.communicator != calls.front().communicator)
@@ -104,7 +104,7 @@ void launch(std::vector<Call> calls) {
   });
 }
 
-/// Tells what runs to end: its own kernels, not those of its peers.
+/// Ends a communicator's running kernels, not those of its peers.
 void stop(ncclComm_t communicator) {
   const std::lock_guard lock{ppsim::emulation::Engine::get().mutex};
   *communicator->aborted = true;
@@ -114,7 +114,7 @@ void stop(ncclComm_t communicator) {
     if (ends.second == communicator->rank) posted.clear();
 }
 
-/// Waits for everything on its stream, without end if need be, as NCCL does.
+/// Waits for everything on its stream, possibly forever, as NCCL does.
 void reclaim(ncclComm_t communicator) {
   while (communicator->stream != nullptr && !ppsim::emulation::Engine::get().run_until_done(communicator->stream))
     std::this_thread::sleep_for(std::chrono::milliseconds{1});

@@ -45,7 +45,7 @@ void Engine::append(CUstream_st* stream, std::function<bool()> work) {
   stream->work.push_back(std::move(work));
 }
 
-/// One piece of work of a stream drawn by chance, or of the next that can go on.
+/// Runs one piece of work of a random stream, or of the next one that can continue.
 bool Engine::run_one() {
   if (streams_.empty()) return false;
   const std::size_t first = random_() % streams_.size();
@@ -67,7 +67,7 @@ bool Engine::run_until_done(CUstream_st* stream) {
 
 bool Engine::run_some(CUstream_st* stream) {
   constexpr int most = 16;
-  constexpr std::int64_t longest = 1'000'000; // a held task takes as long as all others here: whoever asks may say so
+  constexpr std::int64_t longest = 1'000'000; // a held task takes as long as all others: the caller may choose
   const std::lock_guard lock{mutex};
   const std::int64_t begin = now();
   for (int i = 0; i < most && !stream->work.empty() && now() - begin < longest; ++i)
@@ -76,7 +76,7 @@ bool Engine::run_some(CUstream_st* stream) {
 }
 
 std::int64_t Engine::now() {
-  constexpr std::int64_t begin = 1'000'000'000'000'000; // a GPU's clock starts elsewhere
+  constexpr std::int64_t begin = 1'000'000'000'000'000; // a GPU's clock has another origin
   return begin +
          std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
              .count();
@@ -97,7 +97,7 @@ namespace {
 
 constexpr std::size_t stack_size = 128 * 1024;
 
-/// A thread of a block that can be left in the middle.
+/// A thread of a block that can be suspended.
 struct Fiber {
   ucontext_t context{};
   std::vector<char> stack = std::vector<char>(stack_size);
@@ -133,7 +133,7 @@ void go_on(Fiber& fiber, std::size_t thread) {
 void run_block(std::vector<Fiber>& fibers, std::size_t threads) {
   start(fibers[0]);
   go_on(fibers[0], 0);
-  if (fibers[0].done) { // it waits for nobody; then no thread does
+  if (fibers[0].done) { // if one thread does not wait, none does
     for (std::size_t thread = 1; thread < threads; ++thread) {
       threadIdx.x = static_cast<unsigned>(thread);
       (*body)();

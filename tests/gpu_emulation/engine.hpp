@@ -1,6 +1,6 @@
 #pragma once
-// The emulated GPU: streams whose work waits until somebody waits for it, and is then run in an order drawn by chance,
-// as far as streams and events leave it open. What a real GPU may do, some order does.
+// The emulated GPU: work on streams is delayed until it is waited for, and then runs in a random order among those that
+// streams and events allow. Every behaviour of a real GPU is one of these orders.
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -15,25 +15,25 @@
 
 namespace ppsim::emulation {
 
-/// Says on stderr what the emulation cannot do, and aborts.
+/// Prints what the emulation does not support, and aborts.
 [[noreturn]] void refuse(const char* what);
 
 /// Whether an environment variable is neither empty nor 0.
 bool is_set(const char* name);
 
 struct EventState {
-  std::uint64_t recorded = 0;  ///< how often, as enqueued
-  std::uint64_t completed = 0; ///< of those
+  std::uint64_t recorded = 0;  ///< number of recordings enqueued
+  std::uint64_t completed = 0; ///< number of them completed
   std::int64_t time = 0;       ///< of the last that completed
 };
 
 } // namespace ppsim::emulation
 
-/// Work of a stream is done when its function says so; until then it is asked again.
+/// Work of a stream is done when its function returns true; until then it is called again.
 struct CUstream_st { // NOLINT
   std::deque<std::function<bool()>> work;
   CUcontext context = nullptr;
-  std::vector<std::pair<std::size_t, void*>> freed; ///< by cudaFreeAsync: to be handed out again on this stream
+  std::vector<std::pair<std::size_t, void*>> freed; ///< by cudaFreeAsync: for reuse on this stream
 };
 
 struct CUevent_st { // NOLINT
@@ -50,11 +50,11 @@ public:
   void add(CUstream_st* stream);
   void remove(CUstream_st* stream);
   void append(CUstream_st* stream, std::function<bool()> work);
-  /// Runs work, whosever it is, until `stream` has none left (true), or nothing more can run (false).
+  /// Runs work of any stream until `stream` has none left (true), or nothing can run (false).
   bool run_until_done(CUstream_st* stream);
   /// The same, but runs only a few pieces of work.
   bool run_some(CUstream_st* stream);
-  /// Nanoseconds; not the host's zero.
+  /// Nanoseconds, with another origin than the host's clock.
   static std::int64_t now();
 
   std::recursive_mutex mutex;

@@ -13,8 +13,8 @@ using synthesis::Sequence;
 
 namespace {
 
-/// Places tasks by rising start, each as early as what was placed before it on its stage allows: every order of every
-/// stage, once for each way in which equal starts can be told apart.
+/// Places tasks by rising start, each as early as the tasks before it on its stage allow: every order of every stage,
+/// once for each way to break ties of equal starts.
 class Trial {
 public:
   Trial(const Instance& instance, std::size_t most_states)
@@ -67,7 +67,7 @@ private:
     }
   }
 
-  /// Of its next task, where that can run and fits.
+  /// The start of its next task, if that can run and fits.
   [[nodiscard]] std::optional<std::int64_t> start_of(std::size_t s) const {
     const Sequence& sequence = instance_.sequences[s];
     if (next_[s] == m_ || held_[sequence.stage] + sequence.take > instance_.capacity[sequence.stage])
@@ -94,7 +94,7 @@ private:
     return std::max(makespan, std::ranges::max(busy)) >= *result_.least;
   }
 
-  /// Whether the same tasks had been placed with all that matters for what follows as early.
+  /// Whether the same tasks had been placed before with every relevant time as early.
   bool was_as_good_before(std::int64_t last_start, std::int64_t makespan) {
     std::vector<std::int64_t> times = free_;
     times.push_back(last_start);
@@ -120,12 +120,12 @@ private:
   std::vector<std::int64_t> end_;
   std::vector<std::int64_t> free_, held_;
   synthesis::Order order_;
-  std::vector<std::int64_t> behind_; // by sequence: from the end of a task to the end of the step, at least
+  std::vector<std::int64_t> behind_; // by sequence: the least time from the end of a task to the end of the step
   std::map<std::vector<std::uint8_t>, std::vector<std::vector<std::int64_t>>> seen_;
   AllOrders result_;
 };
 
-/// Numbers drawn the same way with every library.
+/// Random numbers that are equal with every library.
 class Draw {
 public:
   explicit Draw(std::mt19937& random) : random_{random} {}
@@ -158,7 +158,7 @@ Instance draw_anything(Draw draw) {
   return instance;
 }
 
-/// Sizes of a chunk's activation, and what becomes of it.
+/// Sizes of a chunk's activation, and how it is freed.
 void draw_memory(Draw draw, Instance& instance, std::size_t passes, bool equal) {
   std::int64_t size = 1, released = 0, again = 0;
   for (std::size_t own = 0; own < instance.sequences.size(); own += passes) {

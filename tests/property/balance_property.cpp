@@ -1,4 +1,4 @@
-// The search for the best split against all splits there are.
+// The search for the best split compared with all splits.
 
 #include "ppsim/engine/simulate.hpp"
 #include "ppsim/study/balance.hpp"
@@ -17,7 +17,7 @@ namespace ppsim::test::balance_property {
 
 namespace {
 
-/// A model and a schedule for it: what a layer costs, what the ends cost besides, and what they need.
+/// A model and a schedule for it: the costs of a layer, extra costs of the ends, and their memory.
 struct Model {
   Schedule schedule;
   Duration layer_forward{0};
@@ -75,7 +75,8 @@ Schedule draw_schedule(std::size_t most_stages) {
   }
 }
 
-/// Calls visit with every way to put `layers` on the chunks from `chunk` on, at least one on each but the ends.
+/// Calls visit with every distribution of `layers` over the chunks from `chunk` on, at least one on each except the
+/// ends.
 template <class Visit>
 void for_each_split(Layout& layout, std::size_t chunk, std::size_t layers, const Visit& visit) {
   const bool end = chunk == 0 || chunk + 1 == layout.size();
@@ -102,7 +103,7 @@ std::pair<Bytes, Duration> best_of_all(const Model& model, std::size_t layers) {
 
 } // namespace
 
-TEST_CASE("Of a few layers the search finds the split that is best of all") {
+TEST_CASE("For few layers the search finds the best of all splits") {
   rc::prop("1f1b, gpipe and interleaved on up to 4 stages with up to 10 layers", [] {
     const Model model = draw_model_of(draw_schedule(4));
     const std::size_t chunks = model.schedule.shape().chunks();
@@ -121,7 +122,7 @@ TEST_CASE("Of a few layers the search finds the split that is best of all") {
   });
 }
 
-TEST_CASE("Of more layers the search finds the best split too, where any fits") {
+TEST_CASE("For more layers the search also finds the best split, if any fits") {
   rc::prop("1f1b, gpipe and interleaved on up to 4 stages with up to 20 layers", [] {
     const Model model = draw_model_of(draw_schedule(4));
     const std::size_t layers = model.schedule.shape().chunks() > 4 ? 11 : draw(16, 20);

@@ -1,4 +1,4 @@
-// What holds for Chimera, Hanayo and PipeDream at every shape that they take and at any costs.
+// Properties of Chimera, Hanayo and PipeDream for every supported shape and any costs.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/engine/simulate.hpp"
@@ -42,8 +42,7 @@ RunReport simulated(const Generator& generator, const ScheduleRequest& request, 
   return run_report(graph, simulate(graph));
 }
 
-/// Simulates every shape in reach and counts them; lower() throws where a task is missing, is there twice, or waits for
-/// itself.
+/// Simulates every shape in range and counts them; lower() throws if a task is missing, repeated, or waits for itself.
 template <class Check>
 std::size_t for_every_shape(std::string_view name, Check check) {
   const Generator& generator = find_generator(name);
@@ -110,11 +109,11 @@ TEST_CASE("Hanayo takes every shape with an even v, and holds at most min(m, p) 
   CHECK(taken == 10 * 30 * 3);
 }
 
-TEST_CASE("Chimera's closed form is what the simulation gives") {
+TEST_CASE("Chimera's closed form equals the simulation") {
   closed_form_holds("chimera");
 }
 
-TEST_CASE("Hanayo's closed form is what the simulation gives") {
+TEST_CASE("Hanayo's closed form equals the simulation") {
   closed_form_holds("hanayo");
 }
 
@@ -144,7 +143,7 @@ TEST_CASE("PipeDream does not deadlock with any replicas, and each keeps at leas
   });
 }
 
-TEST_CASE("PipeDream's steady state has no bubble at any balanced positions") {
+TEST_CASE("PipeDream's steady state has no bubble if positions are balanced") {
   const Generator& pipedream = find_generator("pipedream");
   rc::prop("any replicas, any ratio of F and B", [&] {
     ScheduleRequest request = draw_replicas(4);
@@ -160,12 +159,12 @@ TEST_CASE("PipeDream's steady state has no bubble at any balanced positions") {
       }
       return simulated(pipedream, request, scenario).makespan;
     };
-    constexpr std::size_t round = 60; // every number of replicas divides it
+    constexpr std::size_t round = 60; // divisible by every number of replicas
     RC_ASSERT(end(3 * round) - end(2 * round) == Duration{std::int64_t{round} * (forward + input_grad)});
   });
 }
 
-TEST_CASE("PipeDream's step time is what many more microbatches add") {
+TEST_CASE("PipeDream's step time is the time that many more microbatches add") {
   const Generator& pipedream = find_generator("pipedream");
   rc::prop("any replicas, costs and transfers", [&] {
     ScheduleRequest request = draw_replicas(30);

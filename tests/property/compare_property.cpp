@@ -1,4 +1,4 @@
-// A comparison shows what single runs do, at any number of threads.
+// A comparison equals single runs, at any number of threads.
 
 #include "ppsim/base/words.hpp"
 #include "ppsim/schedule/generators.hpp"
@@ -55,7 +55,7 @@ std::optional<ComparedRuns> try_compare(const Words& flags, std::size_t threads)
   }
 }
 
-/// The flags of one contender: its own, and the others without those that are not for its schedule.
+/// The flags of one contender: its own, and the others that apply to its schedule.
 Words flags_alone(Words flags, const Contender& contender) {
   std::istringstream own{as_flags(contender.fields)};
   for (std::string word; own >> word;) flags.push_back(word);
@@ -90,7 +90,7 @@ TEST_CASE("A contender's figures are those of simulate with its flags") {
   });
 }
 
-TEST_CASE("Contenders are sorted, each schedule is named once, and what is recommended can be taken") {
+TEST_CASE("Contenders are sorted, each schedule appears once, and the recommended one is valid") {
   rc::prop("on small pipelines", [] {
     const auto compared = try_compare(draw_flags(), 1);
     RC_PRE(compared.has_value());

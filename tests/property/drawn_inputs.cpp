@@ -30,7 +30,7 @@ Duration draw_time(std::size_t low, std::size_t high) {
 
 namespace {
 
-/// Which stage runs a chunk for a microbatch: v chunks per stage in any order; if mirrored, the second half of the
+/// The stage of a chunk for a microbatch: v chunks per stage in any order; if mirrored, the second half of the
 /// microbatches runs on the stages counted from the other end, as in DualPipe.
 struct Placement {
   Shape shape;
@@ -54,7 +54,7 @@ Placement draw_placement() {
   return placement;
 }
 
-/// What is still to run of one chunk and microbatch, and what has run.
+/// The remaining and the finished passes of one chunk and microbatch.
 struct Progress {
   bool split = false;
   bool forward = false;
@@ -62,7 +62,7 @@ struct Progress {
   bool weight = false;
 };
 
-/// Runs whatever could run next, drawn at random, until all has run: the rows that this leaves cannot deadlock.
+/// Runs random ready tasks until all have run: the resulting rows cannot deadlock.
 class RandomDispatch {
 public:
   explicit RandomDispatch(const Placement& placement)
@@ -118,7 +118,7 @@ Schedule schedule_of(const Shape& shape, const std::vector<std::vector<Task>>& r
   return builder.build();
 }
 
-/// Makes pairs of some neighbours, a forward and a backward.
+/// Makes pairs of some adjacent forwards and backwards.
 void draw_pairs(std::vector<Task>& row) {
   for (std::size_t i = 0; i + 1 < row.size(); ++i) {
     const bool fits = (row[i].pass == Pass::forward) != (row[i + 1].pass == Pass::forward) &&
@@ -183,7 +183,7 @@ Schedule draw_generated() {
   return make_schedule(generator, request);
 }
 
-/// The same order, each half of a pair on its own.
+/// The same order without pairs.
 Schedule without_pairs(const Schedule& schedule) {
   std::vector<std::vector<Task>> rows;
   for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) {
@@ -209,7 +209,7 @@ Bytes draw_bytes(Bytes low, Bytes high) {
       static_cast<std::int64_t>(draw(static_cast<std::size_t>(low.count()), static_cast<std::size_t>(high.count())))};
 }
 
-/// Activations that hold their chunk's output, their parts, and what of them is recomputed.
+/// Activations that include their chunk's output, their parts, and the recomputed part.
 void draw_memory(Scenario& scenario) {
   Memory& memory = scenario.memory;
   memory.release_outputs = one_in(3);
@@ -228,7 +228,7 @@ void draw_memory(Scenario& scenario) {
   }
 }
 
-/// What the tasks of a pass take one by one, none less than its collective; mostly nothing, as all are alike.
+/// Times per task, none below its collective; mostly empty, because all are equal.
 std::vector<Duration> draw_by_microbatch(const Shape& shape, const std::vector<Duration>& collective) {
   std::vector<Duration> times;
   if (!one_in(3)) return times;
@@ -238,7 +238,7 @@ std::vector<Duration> draw_by_microbatch(const Shape& shape, const std::vector<D
   return times;
 }
 
-/// Microbatches, stages and one link that are not as the others. What takes any time without them still does.
+/// Different microbatches, stages and one link. Times above zero stay above zero.
 void draw_uneven(Scenario& scenario) {
   const Shape& shape = scenario.shape;
   Costs& costs = scenario.costs;

@@ -22,22 +22,22 @@ inline std::int64_t number(std::size_t value) {
   return static_cast<std::int64_t>(value);
 }
 
-/// A request that the generator takes.
+/// A request that the generator accepts.
 ScheduleRequest draw_request(const Generator& generator);
-/// A schedule by name or a random order, with forwards alone now and then.
+/// A named schedule or a random order, sometimes with forwards alone.
 Schedule draw_order(bool may_pair = true);
 TransferModel draw_model();
 Scenario draw_scenario(const Shape& shape, TransferModel model = TransferModel::latency);
-/// Costs that differ between chunks, transfers that differ between boundaries; all small, some nothing.
+/// Costs that differ between chunks, transfers that differ between boundaries; all small, some zero.
 Scenario draw_unequal(const Shape& shape);
 /// Reductions and optimizer steps, or some of them.
 Update draw_update(const Shape& shape);
-/// By a nanosecond each, so that none is without length.
+/// By one nanosecond each, so that none is zero.
 void lengthen_tasks(Scenario& scenario);
 
-/// Whether the order runs to its end; RC_ASSERTs that it deadlocks where it does not.
+/// Whether the order runs to its end; otherwise RC_ASSERTs that it deadlocks.
 bool runs(const Schedule& schedule);
-/// Under `blocking` many orders deadlock; nothing then.
+/// None if the order deadlocks, as many do under `blocking`.
 std::optional<Outcome> try_run(const Schedule& schedule, const Scenario& scenario);
 
 } // namespace ppsim::test

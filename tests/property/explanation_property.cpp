@@ -1,5 +1,5 @@
-// Explanations of runs with every disturbance: whatever they are, parts add up to the step, every nanosecond of every
-// device is told, and every view can show them.
+// Explanations of runs with every disturbance: parts add up to the step, every nanosecond of every device has a label,
+// and every view can show them.
 
 #include "ppsim/measured/explanation.hpp"
 #include "ppsim/traces/json.hpp"
@@ -20,7 +20,7 @@ namespace ppsim::test::explanation_property {
 
 namespace {
 
-/// Longer and shorter tasks, pauses before them, transfers of any length; clocks that differ, if `noisy`.
+/// Longer and shorter tasks, pauses before them, transfers of any length; different clocks, if `noisy`.
 Timeline draw_step(const TaskGraph& graph, bool noisy) {
   Timeline timeline = played(graph, {.length = [](TaskId) { return draw_time(40); },
                                      .way = [](TaskId) { return draw_time(15); },
@@ -75,7 +75,7 @@ Duration told(const StageExplanation& stage) {
 
 } // namespace
 
-TEST_CASE("Of any run, parts add up to the step, and every nanosecond of every device is told") {
+TEST_CASE("In any run, parts add up to the step, and every nanosecond of every device has a label") {
   rc::prop("", [] {
     const Schedule schedule = draw_order();
     RC_PRE(schedule.size() > 0);
@@ -93,7 +93,7 @@ TEST_CASE("Of any run, parts add up to the step, and every nanosecond of every d
         for (const Duration time : stage.time) RC_ASSERT(time >= zero);
         RC_ASSERT(stage.waits_for_replicas >= zero);
       }
-    // No task can begin earlier than it did but by beginning when it can.
+    // Only tasks that begin as soon as possible can begin earlier.
     if (!noisy) RC_ASSERT(found.parts[static_cast<std::size_t>(Reason::late_starts)].time >= zero);
     for (const Finding& finding : found.findings) RC_ASSERT(finding.share > least_share);
     RC_ASSERT(!viz::explanation_text(replicas, found, {.width = 80, .colour = true}).empty());
@@ -101,7 +101,7 @@ TEST_CASE("Of any run, parts add up to the step, and every nanosecond of every d
   });
 }
 
-TEST_CASE("A run that is a simulation is simulated again exactly, and nothing began late") {
+TEST_CASE("A simulated run is reproduced exactly, and nothing began late") {
   rc::prop("", [] {
     const Schedule schedule = draw_order();
     RC_PRE(schedule.size() > 0);

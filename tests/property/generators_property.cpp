@@ -1,4 +1,4 @@
-// What each schedule promises, for every shape and all costs that the promise covers.
+// The guarantee of each schedule, for every shape and all costs that it covers.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/study/run_report.hpp"
@@ -21,7 +21,7 @@ namespace ppsim::test::generators_property {
 
 namespace {
 
-/// The order, or nothing where the schedule refuses the shape.
+/// The order, or none if the schedule refuses the shape.
 std::optional<Schedule> try_generate(const Generator& generator, const Shape& shape) {
   try {
     return make_schedule(generator, {.shape = shape});
@@ -107,7 +107,7 @@ TEST_CASE("Looped BFS: bubble ((p-1) + (v-1)max(0, p-m))(F+B)/v, all activations
   });
 }
 
-TEST_CASE("Eager 1F1B is never slower than 1F1B when stages are equal, and holds at most 2(p-1-s)+1 activations") {
+TEST_CASE("Eager 1F1B is never slower than 1F1B if stages are equal, and holds at most 2(p-1-s)+1 activations") {
   rc::prop("any shape, any transfer time", [] {
     const Shape shape{.stages = draw(1, 8), .microbatches = draw(1, 20), .vpp = 1};
     const ChunkCosts costs = draw_costs(60);
@@ -269,7 +269,7 @@ TEST_CASE("Interleaved without a group takes multiples of p and m < p, and names
   });
 }
 
-TEST_CASE("A closed form, where one is given, is what the simulation says") {
+TEST_CASE("A closed form, if given, equals the simulation") {
   for (const Generator* generator : generators())
     rc::prop(std::string{generator->name} + ", any shape", [generator] {
       Uniform inputs = draw_uniform(3);

@@ -1,4 +1,4 @@
-// Where the time of every stage goes, for every order, every cost and every network.
+// The labels of every stage's time, for every order, cost and network.
 
 #include "property/drawn_inputs.hpp"
 #include "property/naive_model.hpp"
@@ -22,7 +22,7 @@ Duration sum(const std::vector<Duration>& values) {
 
 } // namespace
 
-TEST_CASE("Under latency every wait has the label that a bare recurrence gives it") {
+TEST_CASE("Under latency, every wait has the label that a naive recurrence gives it") {
   rc::prop("any order without pairs, any costs", [] {
     const Schedule schedule = draw_order(false);
     const Scenario scenario = draw_scenario(schedule.shape());

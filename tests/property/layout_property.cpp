@@ -27,7 +27,7 @@ Layout draw_layout() {
 
 } // namespace
 
-TEST_CASE("A layout that is written is read as the same layout, and no other string for it is needed") {
+TEST_CASE("A written layout is read back as the same layout, in its only written form") {
   rc::prop("any layout", [] {
     const Layout layout = draw_layout();
     const std::string text = to_string(layout);

@@ -1,5 +1,5 @@
-// Whatever order is lowered, however: operations fit it, those that must not hang do not, and a search among them never
-// makes it worse.
+// For every order and lowering: operations fit the order, those that must not hang do not, and a placement search never
+// makes them worse.
 
 #include "ppsim/engine/hang.hpp"
 #include "ppsim/engine/simulate.hpp"
@@ -33,7 +33,7 @@ Communicators draw_communicators() {
   return all_communicators[draw(0, all_communicators.size() - 1)];
 }
 
-/// Megatron-LM refuses batches where two stages hold several chunks each.
+/// Megatron-LM refuses batches if two stages hold several chunks each.
 std::vector<Overlap> overlaps_of(const Shape& shape) {
   std::vector<Overlap> overlaps{Overlap::steady, Overlap::all};
   if (shape.stages != 2 || shape.vpp == 1) overlaps.push_back(Overlap::none);
@@ -48,7 +48,7 @@ const Lowering& draw_lowering() {
   return *lowerings()[draw(0, lowerings().size() - 1)];
 }
 
-/// Without what a CSV cannot say, that tasks wait for their stage's operations; and without groups, if so asked.
+/// Removes what a CSV cannot express: waits for the stage's operations, and optionally groups.
 CommOrder without_holds(const CommOrder& order, bool keeps_groups = true) {
   std::vector<CommOp> ops{order.ops().begin(), order.ops().end()};
   for (CommOp& op : ops) {
@@ -61,7 +61,7 @@ CommOrder without_holds(const CommOrder& order, bool keeps_groups = true) {
 
 } // namespace
 
-TEST_CASE("Every lowering places one send and one receive of every transfer, where it can stand") {
+TEST_CASE("Every lowering places one send and one receive of every transfer at a valid position") {
   rc::prop("of any order", [] {
     const TaskGraph graph = draw_graph();
     for (const Lowering* const lowering : lowerings())
@@ -73,7 +73,7 @@ TEST_CASE("Every lowering places one send and one receive of every transfer, whe
   });
 }
 
-TEST_CASE("The lowerings edge and eager never hang on a communicator per edge, and eager on no other that it is told") {
+TEST_CASE("The lowerings edge and eager never hang on a communicator per edge, nor eager on those it is given") {
   rc::prop("of any order", [] {
     const TaskGraph graph = draw_graph();
     for (const char* const name : {"edge", "eager"})
@@ -86,7 +86,7 @@ TEST_CASE("The lowerings edge and eager never hang on a communicator per edge, a
   });
 }
 
-TEST_CASE("Megatron-LM's own orders never hang or go astray as it runs them") {
+TEST_CASE("Megatron-LM's own orders never hang or misdeliver data with its lowering") {
   rc::prop("1F1B, and interleaved in groups of any size", [] {
     ScheduleRequest request;
     request.shape = {.stages = draw(2, 5), .microbatches = 0, .vpp = draw(1, 3)};
@@ -105,7 +105,7 @@ TEST_CASE("Megatron-LM's own orders never hang or go astray as it runs them") {
   });
 }
 
-TEST_CASE("Where transfers take no time, those of edge and eager hold no task up") {
+TEST_CASE("If transfers take no time, those of edge and eager delay no task") {
   rc::prop("without pairs, whose halves send at the end of the pair", [] {
     const Schedule schedule = draw_order(false);
     Scenario scenario = draw_scenario(schedule.shape());
@@ -130,7 +130,7 @@ TEST_CASE("An order written with its operations is read back with them") {
   });
 }
 
-TEST_CASE("Of the operations of a whole step, those of its forwards are left with its forwards") {
+TEST_CASE("The operations of a schedule's forwards stay with its forwards") {
   rc::prop("as any lowering places them", [] {
     const TaskGraph graph = draw_graph();
     const CommOrder order = draw_lowering().place(graph, draw_overlap(graph));
@@ -162,7 +162,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("What place writes takes the step that it said") {
+TEST_CASE("The output of place has the step time that it reported") {
   rc::prop("from any lowering", [] {
     const Communicators communicators = draw_communicators();
     const Schedule schedule = draw_order();
@@ -170,9 +170,9 @@ TEST_CASE("What place writes takes the step that it said") {
     scenario.network.model = TransferModel::streams;
     scenario.network.slices = 1;
     scenario.network.streams.communicators = communicators;
-    if (one_in(2)) // so much that groups, which carry both directions at once, are hard to better
+    if (one_in(2)) // so much that groups, which use both directions at the same time, are hard to improve
       for (Duration& latency : scenario.network.latency) latency += draw_time(200);
-    scenario.recompute.microbatches_without = 0; // goes by the warm-up of a stage, which no file says
+    scenario.recompute.microbatches_without = 0; // depends on the warm-up of a stage, which files do not contain
     const TaskGraph graph = lower(schedule, scenario);
     const Lowering& lowering = one_in(2) ? draw_lowering() : *find_lowering("megatron");
     const Placement placement = place_operations(graph, lowering.place(graph, draw_overlap(graph)), communicators);

@@ -1,5 +1,5 @@
-// Measured timelines, made of simulated ones by every disturbance that real ones have: whatever they are, the account
-// adds up, the critical path ends with the run, and every view can show them.
+// Measured timelines, made of simulated ones with every disturbance of real ones: the accounts add up, the critical
+// path ends with the run, and every view can show them.
 
 #include "ppsim/measured/measured.hpp"
 #include "ppsim/measured/validation.hpp"
@@ -39,7 +39,8 @@ Timeline draw_run(const TaskGraph& graph) {
   for (Span& span : timeline.transfers) {
     if (span == Span{}) continue;
     span = {span.start - begin, span.end - begin};
-    if (noisy) span.end = std::max(SimTime{}, span.end + draw_time(30) - Duration{15}); // clocks that differ, seen late
+    if (noisy)
+      span.end = std::max(SimTime{}, span.end + draw_time(30) - Duration{15}); // different clocks, late polling
   }
   return timeline;
 }
@@ -64,12 +65,12 @@ void draw_update(const TaskGraph& graph, Timeline& timeline) {
   }
 }
 
-struct Drawn {
+struct PredictedRun {
   Outcome prediction;
   MeasuredRun run;
 };
 
-Drawn draw_measured() {
+PredictedRun draw_measured() {
   const Schedule schedule = draw_order();
   Scenario scenario = draw_scenario(schedule.shape());
   if (one_in(3)) scenario.memory.parameters.assign(schedule.shape().chunks(), Bytes{7});
@@ -100,7 +101,7 @@ Drawn draw_measured() {
 
 } // namespace
 
-TEST_CASE("What released a simulated task is found again from its times alone") {
+TEST_CASE("The releases of a simulated task follow from its times alone") {
   rc::prop("under latency and link, for orders without pairs", [] {
     const Schedule schedule = draw_order(false);
     const Outcome outcome =
@@ -114,9 +115,9 @@ TEST_CASE("What released a simulated task is found again from its times alone") 
   });
 }
 
-TEST_CASE("Of a measured step every nanosecond has one label, and the critical path ends with it") {
+TEST_CASE("In a measured step every nanosecond has one label, and the critical path ends with the step") {
   rc::prop("whatever was disturbed", [] {
-    const Drawn drawn = draw_measured();
+    const PredictedRun drawn = draw_measured();
     for (Timeline step : drawn.run.steps) {
       attribute(drawn.prediction.graph, step);
       const RunReport report = run_report(drawn.prediction.graph, step);
@@ -143,7 +144,7 @@ TEST_CASE("Of a measured step every nanosecond has one label, and the critical p
 
 TEST_CASE("Every view shows any measured step") {
   rc::prop("well-formed, and saying that it is measured", [] {
-    const Drawn drawn = draw_measured();
+    const PredictedRun drawn = draw_measured();
     const TaskGraph& graph = drawn.prediction.graph;
     Timeline step = drawn.run.steps.front();
     attribute(graph, step);
@@ -164,9 +165,9 @@ TEST_CASE("Every view shows any measured step") {
   });
 }
 
-TEST_CASE("Any run can be held against its prediction, and every view shows how") {
+TEST_CASE("Any run can be compared with its prediction, and every view shows it") {
   rc::prop("well-formed, with deviations that are there", [] {
-    const Drawn drawn = draw_measured();
+    const PredictedRun drawn = draw_measured();
     const Outcome& prediction = drawn.prediction;
     const Validation validation =
         validate_run(prediction.graph, prediction.timeline, drawn.run, 0.01 * static_cast<double>(draw(0, 100)));
@@ -187,7 +188,7 @@ TEST_CASE("Any run can be held against its prediction, and every view shows how"
   });
 }
 
-TEST_CASE("A run as predicted is valid with a tolerance of nothing") {
+TEST_CASE("A run as predicted is valid with a tolerance of zero") {
   rc::prop("for orders without pairs", [] {
     const Schedule schedule = draw_order(false);
     const Outcome outcome = run(schedule, draw_scenario(schedule.shape()));
@@ -198,9 +199,9 @@ TEST_CASE("A run as predicted is valid with a tolerance of nothing") {
   });
 }
 
-TEST_CASE("Every run that is written is read back as it was") {
+TEST_CASE("Every written run is read back unchanged") {
   rc::prop("byte by byte, and the same order", [] {
-    const Drawn drawn = draw_measured();
+    const PredictedRun drawn = draw_measured();
     const std::string text = traces::write_run(drawn.run);
     const MeasuredRun again = traces::read_run(text, "run.json");
     RC_ASSERT(again.schedule == drawn.run.schedule);
@@ -212,7 +213,7 @@ TEST_CASE("Every run that is written is read back as it was") {
   });
 }
 
-TEST_CASE("A run file cut short anywhere is refused, never more") {
+TEST_CASE("A run file truncated anywhere is refused without a crash") {
   rc::prop("at any byte", [] {
     const std::string text = traces::write_run(draw_measured().run);
     const Refusal refusal =

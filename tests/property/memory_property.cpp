@@ -1,4 +1,4 @@
-// What every stage holds at every moment, for every order, every cost and every size.
+// The memory of every stage at every moment, for every order, cost and size.
 
 #include "property/drawn_inputs.hpp"
 #include "property/naive_model.hpp"
@@ -13,7 +13,7 @@
 
 namespace ppsim::test::memory_property {
 
-TEST_CASE("Peaks are what memory over time reaches, and all memory is given back") {
+TEST_CASE("Peaks are the maxima of memory over time, and all memory is freed") {
   rc::prop("under any model", [] {
     const Schedule schedule = draw_order();
     const auto outcome = try_run(schedule, draw_scenario(schedule.shape(), draw_model()));
@@ -29,14 +29,14 @@ TEST_CASE("Peaks are what memory over time reaches, and all memory is given back
       const StageReport& report = outcome->report.stages[stage];
       RC_ASSERT(points.back().live == 0U);
       RC_ASSERT(points.back().bytes == points.front().bytes);
-      // Tasks of no length begin and end a life at one moment, which the points do not show.
+      // Tasks of zero length start and free an activation at one moment, which the points do not show.
       RC_ASSERT(report.peak_live_activations >= live);
       RC_ASSERT(report.peak_bytes() >= bytes);
     }
   });
 }
 
-TEST_CASE("The peak counts what lives at some moment from the start of its F to the end of its B or W") {
+TEST_CASE("The peak counts activations from the start of F to the end of B or W") {
   rc::prop("under any model, no task without length", [] {
     const Schedule schedule = draw_order();
     Scenario scenario = draw_scenario(schedule.shape(), draw_model());
@@ -57,12 +57,12 @@ TEST_CASE(
     if (scenario.pair.kind == PairRule::Kind::factor) scenario.pair.kind = PairRule::Kind::max;
     const auto outcome = try_run(schedule, scenario);
     for (std::size_t stage = 0; outcome && stage < schedule.shape().stages; ++stage) {
-      const std::vector<Life> lives = lives_on(*outcome, stage);
+      const std::vector<ActivationLifetime> lives = lifetimes_on(*outcome, stage);
       Bytes most;
       for (const MemoryPoint& point : memory_over_time(outcome->graph, outcome->timeline, make_id<StageId>(stage))) {
         if (point.live == 0 && point.bytes == Bytes{} && point.at == SimTime{}) continue; // before the first change
         Bytes held;
-        for (const Life& life : lives) held += naive_bytes(*outcome, life, point.at);
+        for (const ActivationLifetime& life : lives) held += naive_bytes(*outcome, life, point.at);
         RC_ASSERT(point.bytes == held);
         most = std::max(most, held);
       }
@@ -71,10 +71,10 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("No peak is higher for parts that go earlier") {
+TEST_CASE("Earlier freed parts never raise a peak") {
   rc::prop("under any model", [] {
     const Schedule schedule = draw_order();
-    if (schedule.forward_only()) return; // there an output outlives its forward
+    if (schedule.forward_only()) return; // its outputs outlive their forwards
     Scenario scenario = draw_scenario(schedule.shape(), draw_model());
     const auto parts = try_run(schedule, scenario);
     scenario.memory.activation_for_weight = scenario.memory.activation;

@@ -34,7 +34,7 @@ bool naive_recomputed(const Schedule& schedule, const Scenario& scenario, const 
 
 namespace {
 
-/// So many millionths of `time`, a half rounded up.
+/// `ppm` millionths of `time`, half rounded up.
 Duration naive_scaled(Duration time, std::int64_t ppm) {
   return Duration{(time.count() * ppm + 500'000) / 1'000'000};
 }
@@ -48,7 +48,7 @@ Duration naive_collective(const Costs& costs, const Task& task) {
   return part.empty() ? Duration{0} : part[task.chunk_index];
 }
 
-/// Of a stage that is as fast as the costs say.
+/// On a stage with the factor 1.
 Duration naive_recompute_time(const Schedule& schedule, const Scenario& scenario, const Task& task) {
   return gives_gradient(task.pass) && naive_recomputed(schedule, scenario, task)
              ? scenario.recompute.time[task.chunk_index]
@@ -98,8 +98,8 @@ Duration naive_transfer(const Network& network, std::size_t boundary, std::size_
 enum class Output { activation, gradient, weight };
 using Result = std::tuple<Output, std::size_t, std::size_t>;
 
-/// `latency` and `link`: the next slot of any stage that can begins, then of the tasks that have begun the one ends
-/// that ends first, of equal ones the lowest id; until none is left.
+/// `latency` and `link`: starts the next slot of any stage that can start, then ends the first of the running tasks, of
+/// equal ones the lowest id; until none is left.
 class NaiveSimulation {
 public:
   NaiveSimulation(const Schedule& schedule, const Scenario& scenario, bool links)
@@ -122,17 +122,17 @@ public:
   [[nodiscard]] const NaiveRun& result() const { return result_; }
 
 private:
-  /// When something was made, and when it is where it is needed.
-  struct Made {
+  /// When an output was made, and when it arrives.
+  struct OutputTimes {
     SimTime at{};
     SimTime arrived{};
   };
 
-  /// When the task's inputs are there; nothing while one has not been made.
+  /// When the task's inputs are ready; none if one has not been made.
   std::optional<SimTime> inputs(const Task& task, std::size_t id) {
     const std::size_t chunk = task.chunk_index;
     const std::size_t microbatch = index(task.microbatch);
-    const auto made = [&](Output output, std::size_t of) -> std::optional<Made> {
+    const auto made = [&](Output output, std::size_t of) -> std::optional<OutputTimes> {
       const auto found = made_.find({output, of, microbatch});
       return found == made_.end() ? std::nullopt : std::optional{found->second};
     };
@@ -182,7 +182,7 @@ private:
     if (scenario_.pair.kind == PairRule::Kind::serial) return;
     Duration length = a + b;
     if (scenario_.pair.kind == PairRule::Kind::max) length = std::max(a, b);
-    if (scenario_.pair.kind == PairRule::Kind::hide) { // a device and its network, each one thing at a time
+    if (scenario_.pair.kind == PairRule::Kind::hide) { // a device and its network, each doing one thing at a time
       const Duration moves = naive_collective(scenario_.costs, one) + naive_collective(scenario_.costs, other);
       length = std::max(std::max(a, b), std::max(moves, a + b - moves));
     }
@@ -190,7 +190,7 @@ private:
     result_.spans[first] = result_.spans[first + 1] = {start, start + length};
   }
 
-  /// False where nothing runs.
+  /// False if nothing runs.
   bool end_first() {
     const auto first = std::ranges::min_element(running_, {}, [&](std::size_t id) {
       return std::pair{result_.spans[id].end, id};
@@ -207,7 +207,7 @@ private:
     const bool forward = task.pass == Pass::forward;
     const std::size_t chunk = task.chunk_index;
     const std::size_t microbatch = index(task.microbatch);
-    Made& made = made_[{forward ? Output::activation : Output::gradient, chunk, microbatch}];
+    OutputTimes& made = made_[{forward ? Output::activation : Output::gradient, chunk, microbatch}];
     made = {result_.spans[id].end, result_.spans[id].end};
     if (forward ? chunk + 1 == schedule_.shape().chunks() : chunk == 0) return;
     const std::size_t other = forward ? chunk + 1 : chunk - 1;
@@ -218,12 +218,12 @@ private:
     made.arrived = result_.transfers[id].end;
   }
 
-  /// On its way from `asked` on, or when its link is free.
+  /// Starts at `asked`, or when its link is free.
   Span transfer(SimTime asked, std::size_t boundary, std::size_t from, std::size_t to) {
     const Network& network = scenario_.network;
     const Duration length = naive_transfer(network, boundary, from, to);
     if (!links_) return {asked, asked + length};
-    const bool pair = in_one_node(network, from, to); // else all that leaves the node shares its one uplink
+    const bool pair = in_one_node(network, from, to); // otherwise everything that leaves the node shares its uplink
     SimTime& free =
         pair ? link_free_[{from, to}] : uplink_free_[from / std::max<std::size_t>(network.stages_per_node, 1)];
     const SimTime begin = std::max(asked, free);
@@ -233,17 +233,17 @@ private:
 
   const Schedule& schedule_;
   const Scenario& scenario_;
-  bool links_; ///< carry one transfer at a time
+  bool links_; ///< links carry one transfer at a time
   NaiveRun result_;
-  std::vector<std::size_t> running_; ///< tasks that have begun and not ended
+  std::vector<std::size_t> running_; ///< running tasks
   std::map<std::pair<std::size_t, std::size_t>, std::size_t> stage_of_;
-  std::map<Result, Made> made_;
+  std::map<Result, OutputTimes> made_;
   std::map<std::pair<std::size_t, std::size_t>, SimTime> link_free_; ///< from one stage to one other
   std::map<std::size_t, SimTime> uplink_free_;                       ///< by node
 };
 
-/// `blocking` without pairs, by going round until nothing more is known: batch i of a stage holds the sends of its task
-/// i-1 and the receives of its task i, and is posted when task i-1 ends.
+/// `blocking` without pairs, by iteration to a fixed point: batch i of a stage has the sends of its task i-1 and the
+/// receives of its task i, and is posted when task i-1 ends.
 class NaiveBlocking {
 public:
   NaiveBlocking(const Schedule& schedule, const Scenario& scenario) : schedule_{schedule}, scenario_{scenario} {
@@ -260,7 +260,7 @@ public:
     }
   }
 
-  /// The task's end, where it came to run. All tasks and transfers did unless the order deadlocks.
+  /// The task's end, if it ran. All tasks and transfers run unless the order deadlocks.
   [[nodiscard]] std::optional<SimTime> end(std::size_t stage, std::size_t task) const {
     return posted_[stage][task + 1];
   }
@@ -282,7 +282,8 @@ private:
   };
 
   void list_transfers() {
-    std::map<Result, std::pair<Place, std::size_t>> made; // by what is received: where it is sent, over which boundary
+    std::map<Result, std::pair<Place, std::size_t>>
+        made; // by received result: where it is sent, and over which boundary
     const auto each_task = [&](auto visit) {
       for (std::size_t stage = 0; stage < posted_.size(); ++stage) {
         std::size_t position = 0;
@@ -333,7 +334,7 @@ private:
 
   const Schedule& schedule_;
   const Scenario& scenario_;
-  std::vector<std::vector<std::optional<SimTime>>> posted_; ///< by stage and batch; also the end of the task before
+  std::vector<std::vector<std::optional<SimTime>>> posted_; ///< by stage and batch; equals the end of the task before
   std::vector<Transfer> transfers_;
 };
 
@@ -402,12 +403,12 @@ std::size_t naive_peak(const Schedule& schedule, const Timeline& timeline, std::
   return static_cast<std::size_t>(peak);
 }
 
-std::vector<Life> lives_on(const Outcome& outcome, std::size_t stage) {
-  std::map<std::pair<std::size_t, std::size_t>, Life> lives;
+std::vector<ActivationLifetime> lifetimes_on(const Outcome& outcome, std::size_t stage) {
+  std::map<std::pair<std::size_t, std::size_t>, ActivationLifetime> lives;
   const std::size_t first = index(outcome.graph.schedule().first_task(make_id<StageId>(stage)));
   std::size_t id = first;
   for (const Task& task : outcome.graph.schedule().stage(make_id<StageId>(stage))) {
-    Life& life = lives[{task.chunk_index, index(task.microbatch)}];
+    ActivationLifetime& life = lives[{task.chunk_index, index(task.microbatch)}];
     const Span span = outcome.timeline.tasks[id];
     if (task.pass == Pass::forward) {
       life.forward = task;
@@ -419,12 +420,12 @@ std::vector<Life> lives_on(const Outcome& outcome, std::size_t stage) {
     }
     ++id;
   }
-  std::vector<Life> list;
+  std::vector<ActivationLifetime> list;
   for (const auto& [key, life] : lives) list.push_back(life);
   return list;
 }
 
-Bytes naive_bytes(const Outcome& outcome, const Life& life, SimTime at) {
+Bytes naive_bytes(const Outcome& outcome, const ActivationLifetime& life, SimTime at) {
   const Schedule& schedule = outcome.graph.schedule();
   const Scenario& scenario = outcome.graph.scenario();
   const std::size_t chunk = life.forward.chunk_index;

@@ -1,6 +1,6 @@
 #pragma once
-// The model of docs/model.md once more, as directly as it can be written: no graph, nothing fast. What the properties
-// hold the simulation to.
+// The model of docs/model.md again, written as directly as possible: without a graph and without optimisation. Property
+// tests compare the simulation with it.
 
 #include "support/runs.hpp"
 
@@ -11,11 +11,11 @@
 
 namespace ppsim::test {
 
-/// Whether the activation that `task` makes or uses is recomputed: of every w+1 forwards of its stage, w being those
-/// before the first pair, the first few are not.
+/// Whether the activation of `task` is recomputed: of every w+1 forwards of its stage (w: those before the first pair),
+/// the first few are not.
 bool naive_recomputed(const Schedule& schedule, const Scenario& scenario, const Task& task);
 
-/// What one task waited for besides its stage: its sender's end and the arrival.
+/// A task's wait for its input: its sender's end and the arrival.
 struct DataWait {
   SimTime sent{};
   SimTime arrived{};
@@ -30,35 +30,35 @@ struct NaiveRun {
   std::vector<std::optional<DataWait>> waits; ///< the input from another chunk
 };
 
-/// `latency` by a cursor per stage and a table of what is done.
+/// `latency` with a cursor per stage and a table of results.
 NaiveRun naive_latency(const Schedule& schedule, const Scenario& scenario);
 
-/// `link` works the same way: tasks end one by one, the earliest first, and each then takes its link as soon as that is
+/// `link` in the same way: tasks end one by one, the earliest first, and each then uses its link as soon as that is
 /// free.
 NaiveRun naive_link(const Schedule& schedule, const Scenario& scenario);
 
-/// `blocking` without pairs: the end of each task; nothing where the order deadlocks.
+/// `blocking` without pairs: the end of each task; none if the order deadlocks.
 std::optional<std::vector<SimTime>> naive_blocking(const Schedule& schedule, const Scenario& scenario);
 
-/// How one stage's time divides under `latency` when nothing is paired, found from the naive model.
+/// The labels of one stage's time under `latency` without pairs, from the naive model.
 std::array<Duration, label_count> naive_labels(const Schedule& schedule, const Scenario& scenario,
                                                const NaiveRun& naive, std::size_t stage, Duration makespan);
 
-/// The most activations that live at the start of some forward of `stage`.
+/// The most live activations at the start of any forward of `stage`.
 std::size_t naive_peak(const Schedule& schedule, const Timeline& timeline, std::size_t stage);
 
-/// The passes of one activation, as they ran.
-struct Life {
+/// The times of one activation's passes.
+struct ActivationLifetime {
   Task forward;
   Span made, backward, weight;
-  SimTime sent = SimTime::max(); ///< when its output had reached another stage
+  SimTime sent = SimTime::max(); ///< when its output has reached another stage
   bool split = false;
 };
 
 /// The activations that `stage` makes.
-std::vector<Life> lives_on(const Outcome& outcome, std::size_t stage);
+std::vector<ActivationLifetime> lifetimes_on(const Outcome& outcome, std::size_t stage);
 
-/// What one activation takes at one moment, by the definition in docs/model.md.
-Bytes naive_bytes(const Outcome& outcome, const Life& life, SimTime at);
+/// The memory of one activation at one moment, by the definition in docs/model.md.
+Bytes naive_bytes(const Outcome& outcome, const ActivationLifetime& life, SimTime at);
 
 } // namespace ppsim::test

@@ -1,4 +1,4 @@
-// A simulated step that is taken apart into events, with clocks of their own, comes back as it was.
+// A simulated step that is split into events, with separate clocks, is restored.
 
 #include "ppsim/engine/simulate.hpp"
 #include "support/recorded.hpp"
@@ -18,7 +18,7 @@ Value between(Value least, Value most) {
   return *rc::gen::inRange<Value>(least, most + 1);
 }
 
-/// A scenario with a schedule for it, every task longer than nothing.
+/// A scenario with a schedule for it, without tasks of zero length.
 TaskGraph drawn_graph(TransferModel transfer = TransferModel::latency) {
   const std::vector<std::string> names =
       transfer == TransferModel::blocking ? std::vector<std::string>{"gpipe", "1f1b"} // the others may deadlock
@@ -39,7 +39,7 @@ TaskGraph drawn_graph(TransferModel transfer = TransferModel::latency) {
 
 } // namespace
 
-TEST_CASE("A simulated step taken apart comes back as it was, also with clocks of its stages' own") {
+TEST_CASE("A simulated step is restored from its events, also with separate clocks") {
   REQUIRE(rc::check([] {
     const TaskGraph graph = drawn_graph();
     const Timeline timeline = simulate(graph);
@@ -70,7 +70,7 @@ TEST_CASE("A simulated step taken apart comes back as it was, also with clocks o
   }));
 }
 
-TEST_CASE("The costs of a simulated step give the same step again, and held-out steps are predicted without error") {
+TEST_CASE("The costs of a simulated step reproduce the step, and held-out steps are predicted without error") {
   REQUIRE(rc::check([] {
     const TransferModel transfer = between(0, 1) == 1 ? TransferModel::blocking : TransferModel::latency;
     const TaskGraph graph = drawn_graph(transfer);

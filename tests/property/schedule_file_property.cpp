@@ -1,4 +1,4 @@
-// Whatever valid schedule is written is read back as itself, in every format that can hold it.
+// Any valid schedule is written and read back unchanged, in every format that supports it.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/graph/timeline.hpp"
@@ -27,7 +27,7 @@ std::size_t draw(std::size_t below) {
   return *rc::gen::inRange<std::size_t>(0, below);
 }
 
-/// Which stage runs a chunk for a microbatch: v chunks per stage in any order; if mirrored, the second half of the
+/// The stage of a chunk for a microbatch: v chunks per stage in any order; if mirrored, the second half of the
 /// microbatches runs on the stages counted from the other end, as in DualPipe.
 struct Placement {
   std::vector<std::size_t> stage_of_chunk;
@@ -50,7 +50,7 @@ Placement draw_placement() {
   return placement;
 }
 
-/// What one microbatch runs, in an order that its inputs allow: forwards up, backwards down, W anywhere after its I.
+/// The passes of one microbatch in a valid order: forwards up, backwards down, W anywhere after its I.
 std::vector<Task> draw_chain(const Shape& shape, std::size_t microbatch, bool may_split) {
   std::vector<Task> chain;
   for (std::size_t chunk = 0; chunk < shape.chunks(); ++chunk)
@@ -69,8 +69,7 @@ std::vector<Task> draw_chain(const Shape& shape, std::size_t microbatch, bool ma
   return chain;
 }
 
-/// A schedule without deadlock: the chains of the microbatches shuffled into each other, each task going to its stage's
-/// row.
+/// A schedule without deadlock: the microbatches' chains interleaved, each task appended to its stage's row.
 Schedule draw_schedule(bool may_split) {
   const Placement placement = draw_placement();
   std::vector<std::vector<Task>> chains;
@@ -91,7 +90,7 @@ Schedule draw_schedule(bool may_split) {
   return builder.build();
 }
 
-/// The same with some neighbours, a forward and a backward, overlapped; these may well wait for each other.
+/// The same with some adjacent forwards and backwards overlapped; these may wait for each other.
 Schedule draw_paired_schedule() {
   const Schedule plain = draw_schedule(true);
   ScheduleBuilder builder{"random", plain.shape()};
@@ -120,15 +119,15 @@ Schedule read(const std::string& text, std::string_view name) {
 
 } // namespace
 
-TEST_CASE("A schedule written as CSV is read back as itself") {
+TEST_CASE("A schedule written as CSV is read back unchanged") {
   rc::prop("with split backwards, pairs and any placement", [] {
     const Schedule schedule = draw_paired_schedule();
     RC_ASSERT(read(traces::write_schedule_csv(schedule), "s.csv") == schedule);
   });
 }
 
-TEST_CASE("A schedule without deadlock can be written with send and receive cells, and the reader finds them right") {
-  // The reader checks each cell against the transfers, so a send that is missing, doubled or on the wrong side of its
+TEST_CASE("A schedule without deadlock can be written with send and receive cells, and the reader accepts them") {
+  // The reader checks each cell against the transfers, so a send that is missing, repeated or on the wrong side of its
   // task shows here.
   rc::prop("with split backwards and any placement", [] {
     const Schedule schedule = draw_schedule(true);
@@ -146,20 +145,20 @@ TEST_CASE("A schedule without deadlock can be written with send and receive cell
   });
 }
 
-TEST_CASE("A schedule of whole backwards written as a task list is read back as itself") {
+TEST_CASE("A schedule of whole backwards written as a task list is read back unchanged") {
   rc::prop("with any placement", [] {
     const Schedule schedule = draw_schedule(false);
     RC_ASSERT(read(traces::write_task_list(graph_of(schedule)), "s.tasks.csv") == schedule);
   });
 }
 
-TEST_CASE("A CSV cut short anywhere is read or refused, never more") {
+TEST_CASE("A truncated CSV is read or refused without a crash") {
   rc::prop("at any byte", [] {
     const Schedule schedule = draw_paired_schedule();
     const std::string text = traces::write_schedule_csv(schedule);
     const std::size_t length = draw(text.size());
     try {
-      const Schedule shorter = read(text.substr(0, length), "s.csv"); // what is left may be a whole schedule again
+      const Schedule shorter = read(text.substr(0, length), "s.csv"); // the rest may be a complete schedule
       RC_ASSERT(shorter.size() <= schedule.size());
     } catch (const Error& error) {
       RC_ASSERT(error.code() == ExitCode::bad_input);

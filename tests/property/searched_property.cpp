@@ -1,4 +1,4 @@
-// What the searching schedules hold to against other orders of their placement.
+// The guarantees of the searching schedules compared with other orders of their placement.
 
 #include "ppsim/schedule/generators.hpp"
 #include "ppsim/study/proven_bound.hpp"
@@ -27,7 +27,7 @@ std::vector<std::size_t> live_activations(const Outcome& outcome) {
   return most;
 }
 
-/// What a step takes in the long run, and what is searched for.
+/// The step time in the long run, which is the objective of the search.
 Duration step_of(const Outcome& outcome) {
   const bool by_span = outcome.graph.scenario().update.step == OptimizerStep::per_stage;
   return by_span ? span_of(outcome) : outcome.report.makespan;
@@ -35,7 +35,7 @@ Duration step_of(const Outcome& outcome) {
 
 } // namespace
 
-TEST_CASE("No searched schedule takes twice as long as is proven of all orders in its memory, and few come near") {
+TEST_CASE("No searched schedule takes twice the proven bound for its memory, and few come near") {
   std::mt19937 random{20241125};
   const auto drawn = [&random](std::size_t low, std::size_t high) { return low + random() % (high - low + 1); };
   constexpr std::size_t count = 100;
@@ -60,7 +60,7 @@ TEST_CASE("No searched schedule takes twice as long as is proven of all orders i
   CHECK(far_above == 0); // 1 without synthesis
 }
 
-TEST_CASE("No searched schedule takes longer than one by name of its placement that holds no more") {
+TEST_CASE("No searched schedule takes longer than a named one of its placement that holds no more") {
   using Names = std::vector<std::string_view>;
   const std::array<std::pair<std::string_view, Names>, 4> searched{{{"zb-auto", {"1f1b", "gpipe", "zb-h1", "zb-h2"}},
                                                                     {"v-auto", {"zb-v", "hanayo", "v-half", "v-min"}},
@@ -91,7 +91,7 @@ TEST_CASE("v-auto with more memory takes no longer") {
     std::size_t stages, microbatches;
     std::int64_t forward, input_grad, weight_grad, transfer;
   };
-  // of the first, the search in room for 6 alone finds a longer order than in room for 5
+  // for the first, the search with memory for 6 alone finds a longer order than with memory for 5
   const std::array<Case, 3> cases{{{3, 20, 18, 4, 11, 0}, {5, 10, 4, 2, 10, 1}, {2, 9, 7, 20, 1, 30}}};
   for (const Case& each : cases) {
     const Shape shape{.stages = each.stages, .microbatches = each.microbatches, .vpp = 2};

@@ -1,4 +1,4 @@
-// When tasks and transfers run: what holds for every order, every cost and every network.
+// The times of tasks and transfers: properties for every order, cost and network.
 
 #include "property/drawn_inputs.hpp"
 #include "property/naive_model.hpp"
@@ -22,7 +22,7 @@ bool tasks_equal(const Timeline& a, const Timeline& b) {
          a.transfer_released_by == b.transfer_released_by;
 }
 
-/// Many tasks end together, and some of them want the same uplink.
+/// Many tasks end together, and some need the same uplink.
 Scenario draw_ties(const Shape& shape) {
   Scenario scenario = uniform_scenario(shape, zero, zero);
   for (auto* costs : {&scenario.costs.forward, &scenario.costs.input_grad, &scenario.costs.weight_grad})
@@ -35,7 +35,7 @@ Scenario draw_ties(const Shape& shape) {
 
 } // namespace
 
-TEST_CASE("Under latency every task starts when a bare recurrence over the stages says") {
+TEST_CASE("Under latency, every task starts as in a naive recurrence over the stages") {
   rc::prop("any order, any costs", [] {
     const Schedule schedule = draw_order();
     const Scenario scenario = draw_scenario(schedule.shape());
@@ -43,7 +43,7 @@ TEST_CASE("Under latency every task starts when a bare recurrence over the stage
   });
 }
 
-TEST_CASE("Under link every task and every transfer runs when a bare list of what ends next, and of free links, says") {
+TEST_CASE("Under link, tasks and transfers run as in a naive event list with free links") {
   rc::prop("any order, any costs", [] {
     const Schedule schedule = draw_order();
     std::vector<Scenario> scenarios{draw_scenario(schedule.shape(), TransferModel::link)};
@@ -100,7 +100,7 @@ TEST_CASE("A stage runs one task, or one pair, at a time") {
   });
 }
 
-TEST_CASE("What releases a task ends when the task starts, and where the task before does, it is named") {
+TEST_CASE("The release of a task ends when the task starts, and the task before is named if it does") {
   rc::prop("under latency and link", [] {
     const Schedule schedule = draw_order(false);
     const auto [graph, timeline, report] =
@@ -140,7 +140,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("Link equals latency when no two transfers meet, and lets nothing start earlier when they do") {
+TEST_CASE("Link equals latency if no two transfers meet, and starts nothing earlier if they do") {
   rc::prop("any order, any network", [] {
     const Schedule schedule = draw_order();
     Scenario scenario = draw_scenario(schedule.shape());
@@ -158,7 +158,7 @@ TEST_CASE("Link equals latency when no two transfers meet, and lets nothing star
   });
 }
 
-TEST_CASE("Blocking lets nothing start earlier than latency does") {
+TEST_CASE("Blocking starts nothing earlier than latency does") {
   rc::prop("any order that does not deadlock", [] {
     const Schedule schedule = draw_order();
     Scenario scenario = draw_scenario(schedule.shape());
@@ -202,7 +202,7 @@ TEST_CASE("Equal inputs give equal timelines") {
   });
 }
 
-TEST_CASE("A pair that hides collectives lasts at most the sum and at least the longer half") {
+TEST_CASE("A pair with rule hide lasts at most the sum and at least the longer half") {
   rc::prop("any order and costs, under latency", [] {
     const Schedule schedule = draw_order();
     Scenario scenario = draw_scenario(schedule.shape());
@@ -220,7 +220,7 @@ TEST_CASE("A pair that hides collectives lasts at most the sum and at least the 
   });
 }
 
-TEST_CASE("In slices no task starts later than with whole transfers, and with more slices none does either") {
+TEST_CASE("With slices no task starts later than with whole transfers, nor with more slices") {
   rc::prop("any order under latency", [] {
     const Schedule schedule = draw_order();
     Scenario scenario = draw_scenario(schedule.shape());
@@ -234,7 +234,7 @@ TEST_CASE("In slices no task starts later than with whole transfers, and with mo
   });
 }
 
-TEST_CASE("In slices the accounts add up, the critical path has no gap, and a link carries one transfer at a time") {
+TEST_CASE("With slices the accounts add up, the critical path has no gap, and a link carries one transfer at a time") {
   rc::prop("under latency and link", [] {
     const Schedule schedule = draw_order();
     const bool link = one_in(2);

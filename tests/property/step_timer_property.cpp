@@ -1,4 +1,4 @@
-// The quick path: what StepTimer says is what simulate() says, of every order, every cost and every network.
+// StepTimer equals simulate() for every order, cost and network.
 
 #include "ppsim/engine/simulate.hpp"
 #include "ppsim/engine/step_timer.hpp"
@@ -36,7 +36,7 @@ std::vector<Duration> draw_lanes(std::size_t tasks) {
 
 } // namespace
 
-TEST_CASE("A step takes what its simulation says, with the costs of the graph and with others") {
+TEST_CASE("A step takes as long as its simulation, with the costs of the graph and with others") {
   rc::prop("any order under latency, link and streams", [] {
     const Schedule schedule = draw_order();
     const TransferModel model =
@@ -54,7 +54,7 @@ TEST_CASE("A step takes what its simulation says, with the costs of the graph an
   });
 }
 
-TEST_CASE("Each lane is a step of its own") {
+TEST_CASE("Each lane is a separate step") {
   rc::prop("any order under latency and link", [] {
     const Schedule schedule = draw_order();
     TaskGraph graph =

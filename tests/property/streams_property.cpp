@@ -1,4 +1,4 @@
-// The transfer model `streams`: what holds for every order of tasks and every order of operations.
+// The transfer model `streams`: properties for every order of tasks and of operations.
 
 #include "ppsim/engine/hang.hpp"
 #include "ppsim/engine/streams.hpp"
@@ -23,13 +23,13 @@ namespace ppsim::test::streams_property {
 
 namespace {
 
-struct Drawn {
+struct StreamsInput {
   TaskGraph graph;
   CommOrder order;
   Communicators communicators{};
 };
 
-/// By task, the one that it receives from; no_task for none.
+/// By task, its sender; no_task if there is none.
 std::vector<TaskId> senders_of(const TaskGraph& graph) {
   std::vector<TaskId> senders(graph.size(), no_task);
   for (std::size_t id = 0; id < graph.size(); ++id)
@@ -37,7 +37,7 @@ std::vector<TaskId> senders_of(const TaskGraph& graph) {
   return senders;
 }
 
-/// Operations anywhere where they may stand, often where frameworks put them.
+/// Operations at random valid places, often where frameworks put them.
 CommOrder draw_operations(const TaskGraph& graph) {
   const Schedule& schedule = graph.schedule();
   const std::vector<TaskId> senders = senders_of(graph);
@@ -72,7 +72,7 @@ CommOrder draw_operations(const TaskGraph& graph) {
   return {std::move(ops), std::move(offsets)};
 }
 
-/// Every receive at the start, in the order in which its peer sends; every send right after its task.
+/// Every receive at the start, in the order of its peer's sends; every send right after its task.
 CommOrder earliest_operations(const TaskGraph& graph) {
   const Schedule& schedule = graph.schedule();
   const std::vector<TaskId> senders = senders_of(graph);
@@ -103,14 +103,14 @@ Scenario draw_stream_scenario(const Shape& shape) {
 
 constexpr Bytes most_bytes{std::int64_t{1} << 60};
 
-/// All eager, none, or those below some size.
+/// A threshold that makes all sends eager, none, or those below some size.
 Bytes draw_threshold(const Network& network) {
   if (one_in(2)) return Bytes{};
   if (one_in(2) || network.boundary_bytes.empty()) return most_bytes;
   return network.boundary_bytes[draw(0, network.boundary_bytes.size() - 1)];
 }
 
-Drawn draw_run(bool may_be_eager = true) {
+StreamsInput draw_run(bool may_be_eager = true) {
   const Schedule schedule = draw_order();
   Scenario scenario = draw_stream_scenario(schedule.shape());
   if (may_be_eager) scenario.network.streams.eager_below = draw_threshold(scenario.network);
@@ -121,16 +121,16 @@ Drawn draw_run(bool may_be_eager = true) {
   return {lower(schedule.with_communications(order), scenario), std::move(order), communicators};
 }
 
-std::optional<Timeline> try_streams(const Drawn& drawn) {
+std::optional<Timeline> try_streams(const StreamsInput& drawn) {
   return try_simulate(drawn.graph, drawn.order, drawn.communicators);
 }
 
-/// The rules as they are said, each moment asked for by what needs it; slow, and without events.
+/// The rules directly as stated, with each moment computed recursively; slow, and without events.
 class NaiveStreams {
 public:
   struct Hangs {};
 
-  explicit NaiveStreams(const Drawn& drawn)
+  explicit NaiveStreams(const StreamsInput& drawn)
       : drawn_{drawn}, graph_{drawn.graph}, schedule_{graph_.schedule()}, senders_{senders_of(graph_)},
         starts_(graph_.size()), fronts_(drawn.order.size()) {
     for (std::size_t stage = 0; stage < drawn.order.stages(); ++stage) {
@@ -173,7 +173,7 @@ public:
 
 private:
   struct Known {
-    int state = 0; ///< 1: asked for, 2: known
+    int state = 0; ///< 1: requested, 2: known
     SimTime at{};
   };
 
@@ -202,7 +202,7 @@ private:
   [[nodiscard]] bool eager(TaskId sender) const {
     return graph_.transfer_bytes(sender) < graph_.scenario().network.streams.eager_below;
   }
-  /// Which communicator of its stage.
+  /// The communicator of an operation on its stage.
   [[nodiscard]] std::tuple<std::size_t, bool> communicator(std::size_t position) const {
     if (drawn_.communicators == Communicators::group) return {0, false};
     if (drawn_.communicators == Communicators::direction)
@@ -214,11 +214,11 @@ private:
   [[nodiscard]] bool same_queue(std::size_t a, std::size_t b) const {
     return stage_[a] == stage_[b] && communicator(a) == communicator(b);
   }
-  /// The task that it is launched in front of.
+  /// The task before which it is launched.
   [[nodiscard]] std::size_t place(std::size_t position) const {
     return outside(stage_[position], first_of(stage_[position]) + op(position).before);
   }
-  /// The one that waits for it.
+  /// The task that waits for it.
   [[nodiscard]] std::size_t held_place(std::size_t position) const {
     return outside(stage_[position], place(position) + op(position).holds_after);
   }
@@ -247,7 +247,7 @@ private:
     return latest;
   }
 
-  const Drawn& drawn_;
+  const StreamsInput& drawn_;
   const TaskGraph& graph_;
   const Schedule& schedule_;
   std::vector<TaskId> senders_;
@@ -255,7 +255,7 @@ private:
   std::vector<std::size_t> stage_, group_;
 };
 
-/// Whether two transfers from one stage to one other are on their way at one moment, with their ends.
+/// Whether two transfers from one stage to another overlap or touch.
 bool transfers_touch(const Outcome& outcome) {
   const Schedule& schedule = outcome.graph.schedule();
   std::vector<std::tuple<StageId, StageId, SimTime, SimTime>> transfers;
@@ -274,9 +274,10 @@ bool transfers_touch(const Outcome& outcome) {
   return false;
 }
 
-/// By how much of its work a task has progressed in `span`, in units of which a nanosecond without transfers does
-/// `slowdown` and one with them a million.
-std::int64_t progress(const Drawn& drawn, const Timeline& timeline, StageId stage, Span span, std::int64_t slowdown) {
+/// The progress of a task's work in `span`, in units of which a nanosecond without transfers does `slowdown` and one
+/// with them a million.
+std::int64_t progress(const StreamsInput& drawn, const Timeline& timeline, StageId stage, Span span,
+                      std::int64_t slowdown) {
   std::vector<Span> flows;
   for (std::size_t id = 0; id < drawn.graph.size(); ++id) {
     const auto sender = make_id<TaskId>(id);
@@ -299,9 +300,9 @@ std::int64_t progress(const Drawn& drawn, const Timeline& timeline, StageId stag
 
 } // namespace
 
-TEST_CASE("Under streams everything happens when the bare rules say, and hangs where they go round") {
+TEST_CASE("Under streams, events happen as in a naive model, and hang if that has a cycle") {
   rc::prop("any order of tasks and operations", [] {
-    const Drawn drawn = draw_run();
+    const StreamsInput drawn = draw_run();
     const auto run = try_streams(drawn);
     RC_CLASSIFY(!run.has_value(), "hangs");
     NaiveStreams naive{drawn};
@@ -324,9 +325,9 @@ TEST_CASE("Under streams everything happens when the bare rules say, and hangs w
   });
 }
 
-TEST_CASE("An order hangs exactly where the check says so, whatever the costs") {
+TEST_CASE("The check finds a hang exactly if an order hangs, whatever the costs") {
   rc::prop("rendezvous, or all eager", [] {
-    Drawn drawn = draw_run(false);
+    StreamsInput drawn = draw_run(false);
     const bool eager = one_in(3);
     Scenario scenario = drawn.graph.scenario();
     if (eager) scenario.network.streams.eager_below = most_bytes;
@@ -340,9 +341,9 @@ TEST_CASE("An order hangs exactly where the check says so, whatever the costs") 
   });
 }
 
-TEST_CASE("Under streams labels add up, and the critical path leads without a gap from zero to the makespan") {
+TEST_CASE("Under streams, labels add up, and the critical path has no gap from zero to the makespan") {
   rc::prop("any order that runs", [] {
-    Drawn drawn = draw_run();
+    StreamsInput drawn = draw_run();
     if (one_in(3)) {
       Scenario scenario = drawn.graph.scenario();
       scenario.network.streams.slowdown_ppm = unchanged_ppm + number(draw(0, 2'000'000));
@@ -358,9 +359,9 @@ TEST_CASE("Under streams labels add up, and the critical path leads without a ga
   });
 }
 
-TEST_CASE("Stalls by name are the time of their label") {
+TEST_CASE("Named stalls add up to the time of their label") {
   rc::prop("any order that runs", [] {
-    const Drawn drawn = draw_run();
+    const StreamsInput drawn = draw_run();
     const auto run = try_streams(drawn);
     if (!run) return;
     const RunReport report = run_report(drawn.graph, *run);
@@ -369,17 +370,17 @@ TEST_CASE("Stalls by name are the time of their label") {
       named += stall.length();
       RC_ASSERT(!describe(drawn.graph, drawn.order, stall).empty());
     }
-    // Reductions and optimizer steps may follow; stalls are in front of tasks alone.
+    // Reductions and optimizer steps may follow; only tasks stall.
     RC_ASSERT(named == report.time_by_label()[static_cast<std::size_t>(Label::stall)]);
   });
 }
 
-TEST_CASE("On edges, with every receive posted at the start, streams equal latency where no two transfers meet") {
+TEST_CASE("On edges, with every receive posted at the start, streams equals latency if no two transfers meet") {
   rc::prop("any order of tasks, free transfers or not", [] {
     const Schedule schedule = draw_order();
     Scenario scenario = draw_scenario(schedule.shape());
     scenario.network.slices = 1;
-    // Operations are launched after both halves of a pair, also where these run one after the other.
+    // Operations are launched after both halves of a pair, even if these run one after the other.
     if (scenario.pair.kind == PairRule::Kind::serial) scenario.pair.kind = PairRule::Kind::sum;
     if (one_in(2)) {
       std::ranges::fill(scenario.network.latency, zero);
@@ -399,9 +400,9 @@ TEST_CASE("On edges, with every receive posted at the start, streams equal laten
   });
 }
 
-TEST_CASE("Tasks progress at full speed without transfers on their stage, and slower by the factor with them") {
+TEST_CASE("Tasks run at full speed without transfers on their stage, and slower by the factor with them") {
   rc::prop("any order that runs, to the nanosecond", [] {
-    Drawn drawn = draw_run();
+    StreamsInput drawn = draw_run();
     Scenario scenario = drawn.graph.scenario();
     const std::int64_t slowdown = unchanged_ppm + number(draw(0, 3'000'000));
     scenario.network.streams.slowdown_ppm = slowdown;

@@ -1,4 +1,4 @@
-// Every row of a sweep says what simulate says of the same options, at any number of threads.
+// Every row of a sweep equals simulate with the same options, at any number of threads.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/study/compare.hpp"
@@ -28,12 +28,12 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-struct DrawnAxis {
+struct RandomAxis {
   std::string option;
   Words values;
 };
 
-std::vector<DrawnAxis> all_axes() {
+std::vector<RandomAxis> all_axes() {
   return {{"mb", {"4", "6", "12"}},
           {"schedule", {"1f1b", "gpipe", "zb-h1", "zb-v", "interleaved", "dualpipe", "pipedream"}},
           {"vpp", {"1", "2", "3"}},
@@ -45,13 +45,13 @@ std::vector<DrawnAxis> all_axes() {
           {"recompute", {"none", "full"}}};
 }
 
-/// Up to three of them in any order, each with up to three of its values.
-std::vector<DrawnAxis> draw_axes() {
-  std::vector<DrawnAxis> all = all_axes();
-  std::vector<DrawnAxis> axes;
+/// Up to three axes in any order, each with up to three of its values.
+std::vector<RandomAxis> draw_axes() {
+  std::vector<RandomAxis> all = all_axes();
+  std::vector<RandomAxis> axes;
   for (int count = *rc::gen::inRange(1, 4); count > 0; --count) {
     const auto drawn = all.begin() + *rc::gen::inRange<std::ptrdiff_t>(0, std::ssize(all));
-    DrawnAxis axis = std::move(*drawn);
+    RandomAxis axis = std::move(*drawn);
     all.erase(drawn);
     while (axis.values.size() > 3)
       axis.values.erase(axis.values.begin() + *rc::gen::inRange<std::ptrdiff_t>(0, std::ssize(axis.values)));
@@ -60,10 +60,10 @@ std::vector<DrawnAxis> draw_axes() {
   return axes;
 }
 
-/// The values of the drawn axes in the order of a sweep, as flags of simulate.
-std::vector<Words> points_by_hand(const std::vector<DrawnAxis>& axes) {
+/// The values of the axes in the order of a sweep, as flags of simulate.
+std::vector<Words> points_by_hand(const std::vector<RandomAxis>& axes) {
   std::vector<Words> points{{}};
-  for (const DrawnAxis& axis : axes) {
+  for (const RandomAxis& axis : axes) {
     std::vector<Words> longer;
     for (const Words& point : points)
       for (const std::string& value : axis.values) {
@@ -106,13 +106,13 @@ std::string table_of(const Inputs& inputs, std::size_t threads) {
 
 } // namespace
 
-TEST_CASE("A row of a sweep is what simulate says of its options") {
+TEST_CASE("A row of a sweep equals the result of simulate with its options") {
   rc::prop("each row, in order, is that of the point counted by hand", [] {
-    const std::vector<DrawnAxis> axes = draw_axes();
+    const std::vector<RandomAxis> axes = draw_axes();
     Words base{"--stages", "4", "--activation-bytes", "2GiB"};
-    if (std::ranges::find(axes, "mb", &DrawnAxis::option) == axes.end()) base.insert(base.end(), {"--mb", "6"});
+    if (std::ranges::find(axes, "mb", &RandomAxis::option) == axes.end()) base.insert(base.end(), {"--mb", "6"});
     Words flags = base;
-    for (const DrawnAxis& axis : axes) {
+    for (const RandomAxis& axis : axes) {
       std::string values;
       for (const std::string& value : axis.values) values += (values.empty() ? "" : ",") + value;
       flags.insert(flags.end(), {"--vary", axis.option + "=" + values});

@@ -16,7 +16,7 @@ namespace ppsim::test {
 
 namespace {
 
-/// The directed link, or the node's uplink, that a sender's transfer takes.
+/// The directed link, or the node's uplink, of a sender's transfer.
 std::pair<std::size_t, std::size_t> link_of(const TaskGraph& graph, TaskId sender) {
   const Network& network = graph.scenario().network;
   const std::size_t from = index(graph.schedule().stage_of(sender));
@@ -36,7 +36,7 @@ bool transfers_meet(const Outcome& outcome) {
     links[link_of(outcome.graph, sender)].emplace_back(span.start, span.end);
   }
   for (auto& [link, spans] : links) {
-    // By start; equal starts keep the order of ids, in which the link serves them.
+    // By start; equal starts keep the order of ids, which is the link's order.
     std::ranges::stable_sort(spans, {}, [](const auto& span) { return span.first; });
     for (std::size_t i = 1; i < spans.size(); ++i)
       if (spans[i].first < spans[i - 1].second) return true;

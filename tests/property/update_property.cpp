@@ -22,7 +22,7 @@ TEST_CASE("With reductions and optimizer steps the accounts add up, and the crit
     if (!outcome) return;
     for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) check_account(*outcome, stage);
     check_critical_path(*outcome);
-    RC_ASSERT(outcome->timeline.tasks == bare->timeline.tasks); // they run beside the tasks, or after them
+    RC_ASSERT(outcome->timeline.tasks == bare->timeline.tasks); // they overlap the tasks, or follow them
     RC_ASSERT(outcome->report.makespan >= bare->report.makespan);
   });
 }

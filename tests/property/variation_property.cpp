@@ -1,4 +1,4 @@
-// Variation over step times drawn at random: what it says about the range holds where it looked.
+// Variations of random step times: the results hold at all sampled values.
 
 #include "ppsim/study/variation.hpp"
 #include "property/drawn_inputs.hpp"
@@ -15,13 +15,13 @@ namespace ppsim::test::variation_property {
 
 namespace {
 
-/// A line of two slopes with steps in it, which refuses every so many values and fits from some value on.
-struct DrawnLine {
+/// A line with two slopes and steps, which refuses some values and fits from some value on.
+struct RandomLine {
   std::int64_t start = number(draw(0, 60));
   std::int64_t slope = number(draw(0, 6)) - 3;
   std::int64_t bend = number(draw(0, 400));
   std::int64_t later_slope = number(draw(0, 6)) - 3;
-  std::int64_t step = number(draw(1, 30)); ///< constant over so many values
+  std::int64_t step = number(draw(1, 30)); ///< constant over this many values
   std::int64_t refuses = one_in(3) ? number(draw(2, 9)) : 1'000'000;
   std::int64_t fits_from = one_in(3) ? number(draw(0, 400)) : 0;
   bool asynchronous = one_in(8);
@@ -35,12 +35,12 @@ struct DrawnLine {
   }
 };
 
-struct Drawn {
-  std::vector<DrawnLine> lines{draw(1, 5)};
+struct VariationInput {
+  std::vector<RandomLine> lines{draw(1, 5)};
   Axis axis;
   VaryOptions options;
   std::vector<std::string> names;
-  Drawn() {
+  VariationInput() {
     axis.from = number(draw(0, 100));
     axis.to = axis.from + number(draw(1, 400));
     axis.unit = one_in(2) ? Axis::Unit::count : Axis::Unit::time;
@@ -48,13 +48,13 @@ struct Drawn {
     options.precision = one_in(2) ? number(draw(1, 20)) : 0;
     for (std::size_t line = 0; line < lines.size(); ++line) names.push_back(std::to_string(line));
   }
-  [[nodiscard]] const DrawnLine& line(const Variation& variation, std::size_t position) const {
+  [[nodiscard]] const RandomLine& line(const Variation& variation, std::size_t position) const {
     return lines[std::stoul(variation.lines[position].name)];
   }
 };
 
-/// The least step time of those that count at a value; none where there is none.
-std::optional<Duration> least(const Drawn& drawn, const Variation& variation, std::int64_t value) {
+/// The least valid step time at a value; none if there is none.
+std::optional<Duration> least(const VariationInput& drawn, const Variation& variation, std::int64_t value) {
   std::optional<Duration> least;
   for (std::size_t i = 0; i < variation.lines.size(); ++i) {
     const auto sample = drawn.line(variation, i).at(value);
@@ -64,7 +64,8 @@ std::optional<Duration> least(const Drawn& drawn, const Variation& variation, st
   return least;
 }
 
-void check_best_at(const Drawn& drawn, const Variation& variation, const BestStretch& stretch, std::int64_t value) {
+void check_best_at(const VariationInput& drawn, const Variation& variation, const BestStretch& stretch,
+                   std::int64_t value) {
   const auto time = least(drawn, variation, value);
   RC_ASSERT(time.has_value() == stretch.line.has_value());
   if (!stretch.line) return;
@@ -74,9 +75,9 @@ void check_best_at(const Drawn& drawn, const Variation& variation, const BestStr
 
 } // namespace
 
-TEST_CASE("Stretches cover the range, and their line is the best at their ends and at every point within") {
+TEST_CASE("Intervals cover the range, and their line is the best at their ends and at every point within") {
   rc::prop("for any lines", [] {
-    const Drawn drawn;
+    const VariationInput drawn;
     const Sampler sample = [&](std::size_t line, std::int64_t value) { return drawn.lines[line].at(value); };
     const Variation variation = vary(drawn.axis, drawn.names, sample, drawn.options);
     RC_ASSERT(variation.best.front().from == drawn.axis.from);
@@ -94,14 +95,15 @@ TEST_CASE("Stretches cover the range, and their line is the best at their ends a
   });
 }
 
-TEST_CASE("At a crossing the first is no slower before and the second is faster after, a precision apart or a gap") {
+TEST_CASE(
+    "At a crossing the first line is not slower before and the second is faster after, a precision or a gap apart") {
   rc::prop("for any lines", [] {
-    const Drawn drawn;
+    const VariationInput drawn;
     const Sampler sample = [&](std::size_t line, std::int64_t value) { return drawn.lines[line].at(value); };
     const Variation variation = vary(drawn.axis, drawn.names, sample, drawn.options);
     for (const Crossing& crossing : variation.crossings) {
-      const DrawnLine& first = drawn.line(variation, crossing.first);
-      const DrawnLine& second = drawn.line(variation, crossing.second);
+      const RandomLine& first = drawn.line(variation, crossing.first);
+      const RandomLine& second = drawn.line(variation, crossing.second);
       RC_ASSERT(first.at(crossing.until)->step_time <= second.at(crossing.until)->step_time);
       RC_ASSERT(second.at(crossing.from)->step_time < first.at(crossing.from)->step_time);
       bool gap = false;
@@ -112,9 +114,9 @@ TEST_CASE("At a crossing the first is no slower before and the second is faster 
   });
 }
 
-TEST_CASE("A variation does not depend on the number of threads, and asks nothing twice") {
+TEST_CASE("A variation does not depend on the number of threads, and samples nothing twice") {
   rc::prop("for any lines", [] {
-    const Drawn drawn;
+    const VariationInput drawn;
     std::vector<Variation> variations;
     for (const std::size_t threads : {1U, 3U}) {
       std::mutex mutex;

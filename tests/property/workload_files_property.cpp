@@ -1,4 +1,4 @@
-// Whatever is simulated with free transfers takes as long when it is read back from the files of other simulators.
+// Simulations with free transfers take as long when read back from the files of other simulators.
 
 #include "ppsim/engine/simulate.hpp"
 #include "ppsim/graph/timeline.hpp"
@@ -14,7 +14,7 @@
 
 namespace ppsim::test::workload_files_property {
 
-TEST_CASE("Chakra and GOAL say how long any order takes with free transfers", "[workload]") {
+TEST_CASE("Chakra and GOAL give the makespan of any order with free transfers", "[workload]") {
   rc::prop("the longest path of what is read back is the makespan", [] {
     const Schedule schedule = test::draw_order();
     if (!test::runs(schedule)) return;

@@ -1,4 +1,4 @@
-// What the zero-bubble schedules hold to at every cost and under every limit.
+// The guarantees of the zero-bubble schedules at every cost and limit.
 
 #include "ppsim/report/report.hpp"
 #include "ppsim/schedule/generators.hpp"
@@ -18,7 +18,7 @@ namespace ppsim::test::zero_bubble_property {
 
 namespace {
 
-/// The most bytes that activations take on `stage`, which a given part of leaves at the end of I.
+/// The most bytes of activations on `stage`, with a given part freed at the end of I.
 std::int64_t peak_bytes(const Schedule& schedule, StageId stage, const Memory& memory) {
   std::int64_t held = 0;
   std::int64_t peak = 0;
@@ -33,7 +33,7 @@ std::int64_t peak_bytes(const Schedule& schedule, StageId stage, const Memory& m
 
 } // namespace
 
-TEST_CASE("A searched schedule runs, and no stage ever holds more activations than its limit") {
+TEST_CASE("A searched schedule runs, and no stage ever exceeds its limit of activations") {
   rc::prop("zb-auto and v-auto, any costs", [] {
     const bool v = draw(0, 1) == 1;
     const Shape shape{.stages = draw(1, 6), .microbatches = draw(1, 12), .vpp = v ? 2U : 1U};
@@ -61,7 +61,7 @@ TEST_CASE("A small limit on many stages finds a plan") {
   });
 }
 
-TEST_CASE("Under a memory limit no stage ever holds more bytes than that leaves, or the schedule is refused") {
+TEST_CASE("Under a memory limit no stage ever exceeds it in bytes, or the schedule is refused") {
   rc::prop("zb-auto and v-auto, any costs and sizes", [] {
     const bool v = draw(0, 1) == 1;
     const Shape shape{.stages = draw(1, 5), .microbatches = draw(1, 10), .vpp = v ? 2U : 1U};
@@ -95,7 +95,7 @@ TEST_CASE("Under a memory limit no stage ever holds more bytes than that leaves,
   });
 }
 
-TEST_CASE("V-Half and V-Min never hold more than their share, whatever the costs") {
+TEST_CASE("V-Half and V-Min never exceed their share, whatever the costs") {
   rc::prop("v-half and v-min", [] {
     const bool half = draw(0, 1) == 1;
     const Shape shape{.stages = draw(1, 7), .microbatches = draw(1, 14), .vpp = 2};
@@ -119,7 +119,7 @@ TEST_CASE("The handcrafted orders run for any number of microbatches and hold at
   });
 }
 
-TEST_CASE("The closed forms of the handcrafted orders are exact wherever they are given") {
+TEST_CASE("The closed forms of the handcrafted orders are exact whenever they are given") {
   rc::prop("zb-h1 and zb-h2, equal stages", [] {
     const bool first = draw(0, 1) == 0;
     const Shape shape{.stages = draw(1, 6), .microbatches = draw(1, 16), .vpp = 1};

@@ -32,10 +32,10 @@ std::vector<float> drawn(std::size_t count, std::uint32_t key) {
 }
 
 // A matrix with a gap of NaN after each row.
-struct Drawn2d {
+struct PaddedMatrix {
   std::size_t rows, columns, stride;
   std::vector<float> values;
-  Drawn2d(std::size_t row_count, std::size_t column_count, std::uint32_t key)
+  PaddedMatrix(std::size_t row_count, std::size_t column_count, std::uint32_t key)
       : rows{row_count}, columns{column_count}, stride{column_count + 3}, values(rows * stride, nan) {
     for (std::size_t row = 0; row < rows; ++row)
       for (std::size_t column = 0; column < columns; ++column)
@@ -50,9 +50,9 @@ struct Case {
 
 // Largest error of a product against sums in double, beside which numbers that may not be touched are looked at.
 void check_product(const Case& c, const std::function<void(const Product&)>& multiply) {
-  const Drawn2d a{c.transpose_a ? c.inner : c.rows, c.transpose_a ? c.rows : c.inner, 1};
-  const Drawn2d b{c.transpose_b ? c.columns : c.inner, c.transpose_b ? c.inner : c.columns, 2};
-  Drawn2d out{c.rows, c.columns, 3};
+  const PaddedMatrix a{c.transpose_a ? c.inner : c.rows, c.transpose_a ? c.rows : c.inner, 1};
+  const PaddedMatrix b{c.transpose_b ? c.columns : c.inner, c.transpose_b ? c.inner : c.columns, 2};
+  PaddedMatrix out{c.rows, c.columns, 3};
   const std::vector<float> before = out.values;
   if (!c.add) std::fill(out.values.begin(), out.values.end(), nan);
   multiply({.rows = c.rows,
@@ -95,15 +95,15 @@ void check_products(const std::function<void(const Product&)>& multiply) {
 
 } // namespace
 
-TEST_CASE("Built-in matrix products are right for every transposition, stride and size", "[blas]") {
+TEST_CASE("Built-in matrix products are correct for every transposition, stride and size", "[blas]") {
   check_products([](const Product& product) { built_in_matrices().multiply(product); });
 }
 
-TEST_CASE("Matrix products of every processor are right", "[blas]") {
+TEST_CASE("Matrix products of every processor are correct", "[blas]") {
   check_products(portable_loops().multiply);
 }
 
-TEST_CASE("Matrix products of the installed library are right and are those it is used for", "[blas]") {
+TEST_CASE("Matrix products of the installed library are correct, and are used", "[blas]") {
   const MatrixLibrary* installed = installed_matrices();
   if (installed == nullptr) {
     CHECK(matrix_library() == built_in_matrices().description() + ", OpenBLAS is not installed");
@@ -116,7 +116,7 @@ TEST_CASE("Matrix products of the installed library are right and are those it i
   check_products([&](const Product& product) { installed->multiply(product); });
 }
 
-TEST_CASE("Threads that multiply at once get the same bits as one alone", "[blas]") {
+TEST_CASE("Threads that multiply concurrently get the same bits as one thread", "[blas]") {
   for (const MatrixLibrary* library : {&best_matrices(), &built_in_matrices()}) {
     constexpr std::size_t n = 96;
     const std::vector<float> a = drawn(n * n, 1);
@@ -169,7 +169,7 @@ TEST_CASE("The loops of every processor compute gelu and its derivative", "[blas
   }
 }
 
-TEST_CASE("A causal softmax sees no later token", "[blas]") {
+TEST_CASE("A causal softmax ignores later tokens", "[blas]") {
   for (const HostLoops* loops : {&host_loops(), &portable_loops()}) {
     CAPTURE(loops->name);
     constexpr std::size_t rows = 37;

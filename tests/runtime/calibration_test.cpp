@@ -12,7 +12,7 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-/// A backend on which tasks take what a scenario says: times come from the simulator.
+/// A backend whose task times come from a simulated scenario.
 class SimulatedBackend final : public Backend {
 public:
   explicit SimulatedBackend(Scenario scenario) : scenario_{std::move(scenario)} {}
@@ -55,7 +55,7 @@ TransferSample sample(std::int64_t bytes, Duration time) {
 
 } // namespace
 
-TEST_CASE("Calibration finds the times that tasks take", "[calibration]") {
+TEST_CASE("Calibration measures the times that tasks take", "[calibration]") {
   const Shape shape{.stages = 2, .microbatches = 8};
   Scenario scenario = uniform_scenario(shape, milliseconds{3}, milliseconds{8}, microseconds{20});
   scenario.costs.forward = {milliseconds{3}, milliseconds{4}};
@@ -77,7 +77,7 @@ TEST_CASE("Calibration finds the times that tasks take", "[calibration]") {
   CHECK(found->edges[0].bandwidth == Bandwidth{10'000'000'000});
 }
 
-TEST_CASE("A calibrated scenario says times by chunk, transfers by boundary and memory by stage", "[calibration]") {
+TEST_CASE("A calibrated scenario has times by chunk, transfers by boundary and memory by stage", "[calibration]") {
   const Shape shape{.stages = 2, .microbatches = 4, .vpp = 2};
   SimulatedBackend backend{uniform_scenario(shape, milliseconds{4}, milliseconds{6})};
   const Schedule schedule = make_schedule(find_generator("interleaved"), {.shape = shape});
@@ -92,7 +92,7 @@ TEST_CASE("A calibrated scenario says times by chunk, transfers by boundary and 
   CHECK(text.find("[calibration]\n") != std::string::npos);
 }
 
-TEST_CASE("Times over boundaries are of the slower direction, and of none within a stage", "[calibration]") {
+TEST_CASE("Boundary times are those of the slower direction, and zero within a stage", "[calibration]") {
   const auto edge = [](StageId from, StageId to, Duration latency) {
     return TransferFit{
         .from = from, .to = to, .latency = latency, .bandwidth = Bandwidth{1'000'000'000}, .samples = {}};
@@ -104,7 +104,7 @@ TEST_CASE("Times over boundaries are of the slower direction, and of none within
   CHECK(boundary_times(edges, placement, Bytes{3000}) == expected); // 2 us + 3000 B at 1 GB/s
 }
 
-TEST_CASE("Latency and bandwidth are found from times that lie on a line", "[calibration]") {
+TEST_CASE("Latency and bandwidth are fitted exactly to times on a line", "[calibration]") {
   const TransferFit fit = fit_transfers(std::vector{sample(1000, microseconds{11}), sample(2000, microseconds{12})});
   CHECK(fit.latency == microseconds{10});
   CHECK(fit.bandwidth == Bandwidth{1'000'000'000}); // 1 us per 1000 B
@@ -139,7 +139,7 @@ TEST_CASE("A spread is the lower median and nearest ranks", "[calibration]") {
   CHECK(spread_of({}).runs == 0);
 }
 
-TEST_CASE("Backwards are split where they stand, and pairs taken apart", "[calibration]") {
+TEST_CASE("Backwards are split in place, and pairs are separated", "[calibration]") {
   ScheduleBuilder builder{"pairs", {.stages = 1, .microbatches = 2}};
   builder.add(Pass::forward, 0, 0);
   builder.add_pair(make_task(Pass::forward, 0, 1), make_task(Pass::backward, 0, 0));
@@ -154,7 +154,7 @@ TEST_CASE("Backwards are split where they stand, and pairs taken apart", "[calib
   CHECK(order == "0F0 0F1 0I0 0W0 0I1 0W1 ");
 }
 
-TEST_CASE("Busy times are taken while every stage is at work", "[calibration]") {
+TEST_CASE("Busy times are measured while every stage is at work", "[calibration]") {
   // Stage 1 works from 10 to 30. Stage 0's first forward (0 to 10) ran while it was idle.
   ScheduleBuilder builder{"two", {.stages = 2, .microbatches = 2}};
   for (std::size_t stage = 0; stage < 2; ++stage) {

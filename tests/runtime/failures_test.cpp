@@ -1,4 +1,4 @@
-// What is said when processes of a run fail. Ranks are threads here.
+// Messages when processes of a run fail. Ranks are threads here.
 
 #include <catch2/catch.hpp>
 
@@ -45,23 +45,23 @@ std::string said(const std::vector<std::optional<FailureReport>>& reports) {
 
 } // namespace
 
-TEST_CASE("What failed by itself is said, and not who waited for it", "[failures]") {
+TEST_CASE("The report names the rank that failed, not those that waited for it", "[failures]") {
   CHECK(said({waited("rank 0"), waited("rank 1"), own_fault("rank 2")}) == "rank 2: broke; ");
   CHECK(said({own_fault("rank 0"), waited("rank 1"), waited("rank 2")}) == "rank 0: broke; ");
 }
 
-TEST_CASE("Where a rank does not answer, it is named first, and then what the others waited for", "[failures]") {
+TEST_CASE("A rank that does not answer is named first, then what the others waited for", "[failures]") {
   CHECK(
       said({waited("rank 0"), waited("rank 1"), std::nullopt}) ==
       "rank 2: does not answer: it is stopped, gone, or in a task that does not end; rank 0: waited; rank 1: waited; ");
 }
 
-TEST_CASE("Where rank 0 does not answer, rank 1 speaks for itself", "[failures]") {
+TEST_CASE("If rank 0 does not answer, rank 1 reports", "[failures]") {
   CHECK(said({std::nullopt, waited("rank 1")}) ==
         "rank 1: waited; rank 0: does not answer: it is stopped, gone, or in a task that does not end; ");
 }
 
-TEST_CASE("A report that is too long for its message is cut", "[failures]") {
+TEST_CASE("A report that is too long for its message is truncated", "[failures]") {
   FailureReport long_one{true, {}};
   for (int i = 0; i < 20; ++i) long_one.problems.push_back({"rank 1", std::string(600, 'x'), ""});
   const std::string line = said({waited("rank 0"), long_one});

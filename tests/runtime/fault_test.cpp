@@ -14,7 +14,7 @@ namespace ppsim::test::fault_test {
 
 using namespace ppsim::runtime;
 
-TEST_CASE("A fault is its kind and the task that has it", "[fault]") {
+TEST_CASE("A fault has a kind and a task", "[fault]") {
   const auto is = [](std::string_view text, FaultKind kind, std::string_view task) {
     const std::optional<Fault> fault = parse_fault(text);
     REQUIRE(fault);
@@ -29,7 +29,7 @@ TEST_CASE("A fault is its kind and the task that has it", "[fault]") {
   is("fail@7W0", FaultKind::fail, "7W0");
 }
 
-TEST_CASE("What is no fault is none", "[fault]") {
+TEST_CASE("Invalid faults are not parsed", "[fault]") {
   for (const std::string_view text :
        {"",         "@",         "fail",       "fail@",       "fail@1",       "fail@F3",
         "fail@1F",  "fail@1F3 ", " fail@1F3",  "fail@ 1F3",   "fail@1F3x",    "fail@1X3",
@@ -41,13 +41,13 @@ TEST_CASE("What is no fault is none", "[fault]") {
   CHECK(!parse_fault(std::string_view{"fail@1F3\0", 9}));
 }
 
-TEST_CASE("A fault that its task cannot have is none", "[fault]") {
+TEST_CASE("A fault that its task cannot have is invalid", "[fault]") {
   CHECK(!parse_fault("no-memory@1B0")); // only F allocates
   CHECK(!parse_fault("lose@1W0"));      // W sends nothing
   CHECK(!parse_fault("resize@1W0"));
 }
 
-TEST_CASE("Any text is a fault or none", "[fault][property]") {
+TEST_CASE("Any text is parsed as a fault or refused", "[fault][property]") {
   rc::prop("and every task can fail", [] {
     const auto text = *rc::gen::container<std::string>(rc::gen::elementOf(std::string{"failstor-@0129FBIW \n\xff"}));
     (void)parse_fault(text);

@@ -31,8 +31,8 @@ private:
 };
 
 /// One microbatch at a chunk.
-struct HostPassage {
-  explicit HostPassage(runtime::Device& device)
+struct HostBuffers {
+  explicit HostBuffers(runtime::Device& device)
       : x{device, device.sizes().boundary}, y{device, device.sizes().boundary}, dy{device, device.sizes().boundary},
         dx{device, device.sizes().boundary}, for_input{device, device.sizes().stash_for_input},
         for_weight{device, device.sizes().stash_for_weight} {}

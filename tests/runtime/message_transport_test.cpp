@@ -52,7 +52,7 @@ int take(Transport& transport, std::uint32_t position) {
 
 } // namespace
 
-TEST_CASE("Transfers of a channel arrive in order, step after step, through fewer slots than there are", "[message]") {
+TEST_CASE("Transfers of a channel arrive in order, step after step, with fewer slots than transfers", "[message]") {
   const Program program = one_channel(5, 2);
   run_ranks(2, [&](MessagePassing& messages) {
     const auto transport =
@@ -79,7 +79,7 @@ TEST_CASE("Transfers of a channel arrive in order, step after step, through fewe
   });
 }
 
-TEST_CASE("A receiver may use transfers in another order than they come", "[message]") {
+TEST_CASE("A receiver may use transfers in another order than they arrive", "[message]") {
   const Program program = one_channel(4, 2);
   run_ranks(2, [&](MessagePassing& messages) {
     const auto transport =
@@ -101,7 +101,7 @@ TEST_CASE("A receiver may use transfers in another order than they come", "[mess
   });
 }
 
-TEST_CASE("A transfer of another size than expected is an error that names both", "[message]") {
+TEST_CASE("A transfer of an unexpected size is an error with both sizes", "[message]") {
   const Program program = one_channel(1, 1);
   const auto with_size = [&](Bytes bytes) {
     run_ranks(2, [&](MessagePassing& messages) {
@@ -121,7 +121,7 @@ TEST_CASE("A transfer of another size than expected is an error that names both"
   CHECK_THROWS_WITH(with_size(Bytes{2000}), Catch::Contains("received 2000 bytes, expected 1000"));
 }
 
-TEST_CASE("A sender waits while all slots are on their way, and can give up", "[message]") {
+TEST_CASE("A sender waits while all slots are in use, and can give up", "[message]") {
   const Program program = one_channel(3, 2);
   CHECK_THROWS_WITH(run_ranks(2,
                               [&](MessagePassing& messages) {
@@ -135,7 +135,7 @@ TEST_CASE("A sender waits while all slots are on their way, and can give up", "[
                     "gave up");
 }
 
-TEST_CASE("A transfer that never comes is given up, and the next is not taken for it", "[message]") {
+TEST_CASE("A missing transfer is given up, and the next one does not replace it", "[message]") {
   const Program program = one_channel(2, 2);
   std::atomic<bool> has_next = false;
   CHECK_THROWS_WITH(run_ranks(2,
@@ -157,7 +157,7 @@ TEST_CASE("A transfer that never comes is given up, and the next is not taken fo
   CHECK(has_next);
 }
 
-TEST_CASE("Two stages exchange what each has", "[message]") {
+TEST_CASE("Two stages exchange their data", "[message]") {
   const Program program = one_channel(1, 1);
   run_ranks(2, [&](MessagePassing& messages) {
     const StageId stage = make_id<StageId>(messages.rank());
@@ -169,7 +169,7 @@ TEST_CASE("Two stages exchange what each has", "[message]") {
   });
 }
 
-TEST_CASE("Buffers of a transport are its slots at its own ends", "[message]") {
+TEST_CASE("A transport's buffers are the slots of its incoming and outgoing channels", "[message]") {
   const Program program = one_channel(5, 3);
   run_ranks(2, [&](MessagePassing& messages) {
     const auto transport =

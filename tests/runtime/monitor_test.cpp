@@ -37,7 +37,7 @@ void fail_test(const std::string& what) {
   FAIL_CHECK("on_stuck: " << what);
 }
 
-/// What a stage that waits does: gives up when the run is stopped.
+/// A waiting stage: gives up when the run is stopped.
 void wait_until_stopped(const Monitor& monitor) {
   while (!monitor.stopped()) std::this_thread::sleep_for(1ms);
 }
@@ -49,7 +49,7 @@ struct Note {
   std::size_t task = 0;
 };
 
-/// Why a run is stopped whose stages stand so.
+/// The reason to stop a run with these stages.
 std::string stuck(const Program& program, const std::vector<Note>& notes, std::vector<StageId> stages) {
   Monitor monitor{program, std::move(stages), limit, forever, fail_test};
   std::vector<std::thread> threads;
@@ -68,7 +68,7 @@ std::string stuck(const Program& program, const std::vector<Note>& notes) {
 
 } // namespace
 
-TEST_CASE("A stage that prepares has a limit of its own", "[monitor]") {
+TEST_CASE("A stage that prepares has its own limit", "[monitor]") {
   const Program program = three_stages();
   Monitor monitor{program, all_of(program), 50ms, forever, fail_test, 400ms};
   monitor.note(StageId{0}, Doing::preparing);
@@ -78,7 +78,7 @@ TEST_CASE("A stage that prepares has a limit of its own", "[monitor]") {
   CHECK(monitor.failure() == "no progress for 400 ms: stage 0 prepares");
 }
 
-TEST_CASE("Preparing may take no less than a task", "[monitor]") {
+TEST_CASE("Preparing may take at least as long as a task", "[monitor]") {
   const Program program = three_stages();
   Monitor monitor{program, all_of(program), 200ms, forever, fail_test, 50ms};
   monitor.note(StageId{1}, Doing::preparing);
@@ -86,7 +86,7 @@ TEST_CASE("Preparing may take no less than a task", "[monitor]") {
   CHECK(monitor.failure() == "no progress for 200 ms: stage 1 prepares");
 }
 
-TEST_CASE("What a stage does is told with its task and its peer", "[monitor]") {
+TEST_CASE("The report of a stage has its task and its peer", "[monitor]") {
   const Program program = three_stages();
   Monitor monitor{program, {StageId{0}, StageId{1}}, forever, forever, fail_test};
   const auto told = [&](std::size_t stage, Doing doing, std::size_t task = 0) {
@@ -110,7 +110,7 @@ TEST_CASE("What a stage does is told with its task and its peer", "[monitor]") {
   CHECK(told(1, Doing::waiting_for_slot, 99) == "stage 1 waits for a free slot");
 }
 
-TEST_CASE("A slot that its receiver has freed is told as such", "[monitor]") {
+TEST_CASE("A slot that its receiver has freed is reported as free", "[monitor]") {
   const Program program = three_stages();
   Monitor monitor{program, all_of(program), forever, forever, fail_test};
   // The slot of 0F1 is free when 1F0 has ended.
@@ -122,7 +122,7 @@ TEST_CASE("A slot that its receiver has freed is told as such", "[monitor]") {
         "stage 0 waits for a free slot to stage 1, which has freed one, for the activation of 0F1");
 }
 
-TEST_CASE("The stage that waits for no other is named first", "[monitor]") {
+TEST_CASE("The stage that waits for no other one is named first", "[monitor]") {
   const Program program = three_stages();
   CHECK(stuck(program, {{0, Doing::waiting_for_slot, 2}, {1, Doing::waiting_for_slot, 1}, {2, Doing::computing, 0}}) ==
         "no progress for 300 ms: stage 2 computes 2F0; stage 0 waits for a free slot to stage 1, for the activation of "
@@ -139,7 +139,7 @@ TEST_CASE("The stage that waits for no other is named first", "[monitor]") {
         "other stages");
 }
 
-TEST_CASE("A stage that has gone is named before those that wait for it", "[monitor]") {
+TEST_CASE("A stage that has ended is named before those that wait for it", "[monitor]") {
   const Program program = three_stages();
   CHECK(
       stuck(program, {{0, Doing::waiting_for_input, 3}, {2, Doing::waiting_for_input, 0}}) ==
@@ -147,13 +147,13 @@ TEST_CASE("A stage that has gone is named before those that wait for it", "[moni
       "for the activation of 1F0 from stage 1");
 }
 
-TEST_CASE("A process that has some of the stages names those alone", "[monitor]") {
+TEST_CASE("A process with some of the stages names only those", "[monitor]") {
   const Program program = three_stages();
   CHECK(stuck(program, {{1, Doing::waiting_for_input, 2}}, {StageId{1}}) ==
         "no progress for 300 ms: stage 1 waits for the activation of 0F2 from stage 0");
 }
 
-TEST_CASE("A run is not stopped while one of its stages goes on, or while none has begun", "[monitor]") {
+TEST_CASE("A run is not stopped while one of its stages makes progress, or before any has begun", "[monitor]") {
   const Program program = three_stages();
   Monitor monitor{program, all_of(program), limit, forever, fail_test};
   std::this_thread::sleep_for(2 * limit);
@@ -183,7 +183,7 @@ TEST_CASE("The first reason to stop is kept", "[monitor]") {
   CHECK(monitor.failure() == "stage 1: 1F0 failed");
 }
 
-TEST_CASE("A stage that does not end when it is stopped is told to whoever can end the process", "[monitor]") {
+TEST_CASE("A stage that does not end after a stop is reported, so that the process can be ended", "[monitor]") {
   const Program program = three_stages();
   std::atomic<int> calls{0};
   std::string told;
@@ -211,7 +211,7 @@ TEST_CASE("A stage that does not end when it is stopped is told to whoever can e
                 "500 ms later: stage 1 computes 1F0");
 }
 
-TEST_CASE("Stages that end within the grace are not told, however long they stood before", "[monitor]") {
+TEST_CASE("Stages that end within the grace period are not reported, however long they were blocked", "[monitor]") {
   const Program program = three_stages();
   Monitor monitor{program, all_of(program), forever, 300ms, fail_test};
   monitor.note(StageId{0}, Doing::computing, 0);
@@ -222,7 +222,7 @@ TEST_CASE("Stages that end within the grace are not told, however long they stoo
   std::this_thread::sleep_for(350ms);
 }
 
-TEST_CASE("Many stages are named in part", "[monitor]") {
+TEST_CASE("Of many stages only some are named", "[monitor]") {
   const Program program = compiled(generate("gpipe", {.stages = 20, .microbatches = 1}));
   std::vector<Note> notes;
   for (std::size_t stage = 0; stage < 20; ++stage) notes.push_back({stage, Doing::computing, 0});

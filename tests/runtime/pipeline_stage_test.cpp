@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "runtime/compiled.hpp"
-#include "runtime/stage/hand_over.hpp"
+#include "runtime/stage/thread_channels.hpp"
 #include "runtime/toy_device.hpp"
 
 namespace ppsim::test::pipeline_stage_test {
@@ -33,7 +33,7 @@ class ToyRun {
 public:
   explicit ToyRun(const Program& program, StageOptions options = {})
       : program_{program}, options_{options}, monitor_{program, stages_of(program), 10s, 10s, [](const auto&) {}},
-        hand_over_{program, Bytes{16}, monitor_, {}}, devices(program.stages.size()) {}
+        channels_{program, Bytes{16}, monitor_, {}}, devices(program.stages.size()) {}
 
   /// Calls `work` with each stage on a thread of its own; rethrows what the first stage threw.
   void run(const std::function<void(PipelineStage&)>& work) {
@@ -43,7 +43,7 @@ public:
       for (const StageId id : stages_of(program_))
         threads.emplace_back([&, id] {
           try {
-            PipelineStage stage{program_, id, devices[index(id)], hand_over_.transport(id), monitor_, options_};
+            PipelineStage stage{program_, id, devices[index(id)], channels_.transport(id), monitor_, options_};
             work(stage);
           } catch (const std::exception& error) {
             if (!monitor_.stopped()) thrown[index(id)] = std::current_exception();
@@ -59,13 +59,13 @@ private:
   const Program& program_;
   StageOptions options_;
   Monitor monitor_;
-  HandOver hand_over_;
+  ThreadChannels channels_;
 
 public:
   std::vector<ToyDevice> devices;
 };
 
-/// Trains so many steps: the records of the last, by stage.
+/// Trains `steps` steps and returns the records of the last, by stage.
 std::vector<StageRecord> train_toys(ToyRun& toys, std::size_t stages, std::size_t steps) {
   std::vector<StageRecord> records(stages);
   toys.run([&](PipelineStage& stage) {
@@ -118,7 +118,7 @@ public:
 
 } // namespace
 
-TEST_CASE("A stage knows its chunks and who comes before and after them", "[runtime][stage]") {
+TEST_CASE("A stage has its chunks and its neighbouring ranks", "[runtime][stage]") {
   const Program program = compiled(generate("interleaved", {.stages = 2, .microbatches = 2, .vpp = 2}));
   Monitor monitor{program, stages_of(program), 10s, 10s, [](const auto&) {}};
   std::array<ToyDevice, 2> devices;
@@ -136,8 +136,7 @@ TEST_CASE("A stage knows its chunks and who comes before and after them", "[runt
   CHECK_FALSE(second.next_rank());
 }
 
-TEST_CASE("Receives are posted in order, as many as there are slots, and one more when a slot gets free",
-          "[runtime][stage]") {
+TEST_CASE("Receives are posted in order, one per slot, and one more when a slot becomes free", "[runtime][stage]") {
   const Program program = compiled(order({"0F0 0F1 0F2 0B0 0B1 0B2", "1F0 1B0 1F1 1B1 1F2 1B2"}), {.slots = 2});
   Monitor monitor{program, stages_of(program), 10s, 10s, [](const auto&) {}};
   ToyDevice device;
@@ -152,8 +151,7 @@ TEST_CASE("Receives are posted in order, as many as there are slots, and one mor
                                                   "barrier", "finish"});
 }
 
-TEST_CASE("A stage gives the mean loss of the microbatches that end on it, and none where none does",
-          "[runtime][stage]") {
+TEST_CASE("A stage returns the mean loss of the microbatches that end on it, and none if none do", "[runtime][stage]") {
   // w = 2 and 3, x = 1 and 2: losses 6 and 12.
   const Program program = compiled(generate("1f1b", {.stages = 2, .microbatches = 2}));
   ToyRun toys{program};
@@ -171,7 +169,7 @@ TEST_CASE("A stage gives the mean loss of the microbatches that end on it, and n
   CHECK(parameters == std::vector<float>{-2.5F, 0.0F}); // 2 - 9/2 and 3 - 6/2
 }
 
-TEST_CASE("Gradients begin at zero in every step", "[runtime][stage]") {
+TEST_CASE("Gradients start at zero in every step", "[runtime][stage]") {
   const Program program = compiled(generate("zb-h1", {.stages = 2, .microbatches = 2}));
   ToyRun toys{program};
   std::vector<float> gradients(2);
@@ -184,7 +182,7 @@ TEST_CASE("Gradients begin at zero in every step", "[runtime][stage]") {
   CHECK(gradients == std::vector<float>{0.0F, -7.5F});
 }
 
-TEST_CASE("Copies of a chunk add their gradients and stay equal", "[runtime][stage]") {
+TEST_CASE("Replicas of a chunk add their gradients and stay equal", "[runtime][stage]") {
   const Program program = compiled(generate("chimera", {.stages = 2, .microbatches = 2}));
   ToyRun toys{program};
   std::array<std::array<float, 2>, 2> gradients{}; // by stage and chunk
@@ -209,8 +207,7 @@ TEST_CASE("Copies of a chunk add their gradients and stay equal", "[runtime][sta
   CHECK(records[0].reductions[1].chunk == ChunkId{1});
 }
 
-TEST_CASE("Without a flush each microbatch goes back with the parameters that it went forward with",
-          "[runtime][stage]") {
+TEST_CASE("Without a flush, each backward uses the parameters of its forward", "[runtime][stage]") {
   // w = 2, 3, 4 and x = 1, 2, 3. Stage 0 runs F0 F1 F2 first: 2, 4, 6 go out.
   // Stage 1, F0 and F1 with w = 3: 6 and 12. Stage 2: y = 24, dx = 4, w = 4 - 6 = -2.
   // Stage 1, B0: dx = 3*4 = 12, w = 3 - 2*4 = -5; F2 with that: -30. Stage 2: y = -24, dx = -2, w = -2 - 12 = -14.
@@ -232,7 +229,7 @@ TEST_CASE("Without a flush each microbatch goes back with the parameters that it
   CHECK(gradients == std::vector<float>{210.0F, -84.0F, -30.0F}); // of the last microbatch
 }
 
-TEST_CASE("Peak memory is what the simulator predicts, for every schedule", "[runtime][stage]") {
+TEST_CASE("Peak memory equals the simulator's prediction, for every schedule", "[runtime][stage]") {
   for (const Generator* generator : generators()) {
     const Shape shape{.stages = 4, .microbatches = 8, .vpp = generator->vpp.standard};
     const Scenario scenario = toy_scenario(shape);
@@ -250,7 +247,7 @@ TEST_CASE("Peak memory is what the simulator predicts, for every schedule", "[ru
   }
 }
 
-TEST_CASE("Buffers are counted apart: of transfers, of the input, and scratch", "[runtime][stage]") {
+TEST_CASE("Buffers are counted separately: of transfers, of the input, and scratch", "[runtime][stage]") {
   const Program program = compiled(generate("1f1b", {.stages = 2, .microbatches = 2}));
   Monitor monitor{program, stages_of(program), 10s, 10s, [](const auto&) {}};
   ToyDevice device;
@@ -261,7 +258,7 @@ TEST_CASE("Buffers are counted apart: of transfers, of the input, and scratch", 
   CHECK(stage.record().static_bytes == Bytes{147});
 }
 
-TEST_CASE("Buffers are poisoned where that was asked for", "[runtime][stage]") {
+TEST_CASE("Buffers are poisoned if requested", "[runtime][stage]") {
   const Program program = compiled(generate("1f1b", {.stages = 2, .microbatches = 1}));
   ToyRun toys{program};
   std::vector<std::optional<double>> losses(2);
@@ -274,14 +271,14 @@ TEST_CASE("Buffers are poisoned where that was asked for", "[runtime][stage]") {
   CHECK(losses[1] == 6.0);
 }
 
-TEST_CASE("What a device throws names rank and task", "[runtime][stage]") {
+TEST_CASE("A device's error names rank and task", "[runtime][stage]") {
   const Program program = compiled(generate("1f1b", {.stages = 2, .microbatches = 4}));
   ToyRun toys{program};
   toys.devices[1].fail_at = 2;
   CHECK(refusal_of([&] { train_toys(toys, 2, 1); }).first() == "rank 1, task 1F2: the kernel failed -- ");
 }
 
-TEST_CASE("Where memory runs out the error names rank, task and bytes", "[runtime][stage]") {
+TEST_CASE("An error about missing memory names rank, task and bytes", "[runtime][stage]") {
   const Program program = compiled(generate("1f1b", {.stages = 2, .microbatches = 4}));
   ToyRun toys{program};
   toys.devices[0].capacity = Bytes{147 + 16 + 13 + 12}; // the second stash lacks a byte
@@ -295,7 +292,7 @@ TEST_CASE("Where memory runs out the error names rank, task and bytes", "[runtim
   CHECK(refusal_of([&] { train_toys(smaller, 2, 1); }).first().starts_with("rank 1, parameters: no memory"));
 }
 
-TEST_CASE("What a transport throws names rank, task and peer", "[runtime][stage]") {
+TEST_CASE("A transport's error names rank, task and peer", "[runtime][stage]") {
   const Program program = compiled(generate("1f1b", {.stages = 2, .microbatches = 4}));
   ToyRun toys{program, {.compute = Compute::real, .poison = false, .fault = Fault{FaultKind::resize, cell("0F3")}}};
   CHECK(refusal_of([&] { train_toys(toys, 2, 2); }).first() ==

@@ -12,7 +12,7 @@ namespace ppsim::test::process_run_test {
 using namespace runtime;
 using namespace std::chrono_literals;
 
-TEST_CASE("Processes that would wait for one another in different ways are told apart", "[processes]") {
+TEST_CASE("Processes that would wait in different ways are detected", "[processes]") {
   const Shape shape{.stages = 2, .microbatches = 4, .vpp = 1};
   const Schedule schedule = make_schedule(find_generator("1f1b"), {.shape = shape});
   const auto bytes = [](const Program& program) { return fingerprint(program, {}); };

@@ -38,7 +38,7 @@ Message bytes_of(const std::string& text) {
 
 } // namespace
 
-TEST_CASE("A process knows its rank from what launchers set", "[processes]") {
+TEST_CASE("A process reads its rank from the launchers' variables", "[processes]") {
   CHECK_FALSE(launch(environment({})).has_value());
   const auto open_mpi = launch(environment({{"OMPI_COMM_WORLD_RANK", "2"}, {"OMPI_COMM_WORLD_SIZE", "4"}}));
   REQUIRE(open_mpi);
@@ -57,14 +57,14 @@ TEST_CASE("A process knows its rank from what launchers set", "[processes]") {
             ->rank == 5);
 }
 
-TEST_CASE("A batch script, and variables that hold no number, start no processes", "[processes]") {
+TEST_CASE("A batch script, and variables without a number, start no processes", "[processes]") {
   CHECK_FALSE(launch(environment({{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}})).has_value());
   CHECK_FALSE(launch(environment({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}})).has_value());
   CHECK_FALSE(launch(environment({{"OMPI_COMM_WORLD_RANK", "x1"}})).has_value());
   CHECK_FALSE(launch(environment({{"OMPI_COMM_WORLD_RANK", ""}})).has_value());
 }
 
-TEST_CASE("Messages are gathered by rank, the empty ones too", "[processes]") {
+TEST_CASE("Messages are gathered by rank, including empty ones", "[processes]") {
   run_ranks(4, [](MessagePassing& messages) {
     const Message mine = bytes_of(std::string(messages.rank(), 'a'));
     const std::vector<Message> all = gather(messages, mine, patience());
@@ -76,7 +76,7 @@ TEST_CASE("Messages are gathered by rank, the empty ones too", "[processes]") {
   });
 }
 
-TEST_CASE("What rank 0 broadcasts reaches all", "[processes]") {
+TEST_CASE("A broadcast from rank 0 reaches all ranks", "[processes]") {
   std::atomic<int> right = 0;
   run_ranks(3, [&](MessagePassing& messages) {
     const Message mine = messages.rank() == 0 ? bytes_of("an id") : Message{};
@@ -85,7 +85,7 @@ TEST_CASE("What rank 0 broadcasts reaches all", "[processes]") {
   CHECK(right == 3);
 }
 
-TEST_CASE("Clocks that are apart are read within half of the shortest round trip", "[processes]") {
+TEST_CASE("Offsets between clocks are measured within half of the shortest round trip", "[processes]") {
   run_ranks(3, [](MessagePassing& messages) {
     const auto ahead = static_cast<std::int64_t>(messages.rank()) * 1'000'000'000;
     const auto now = [&] { return monotonic_now() + ahead; };
@@ -98,7 +98,7 @@ TEST_CASE("Clocks that are apart are read within half of the shortest round trip
   });
 }
 
-TEST_CASE("A wait for a peer that does not come is given up", "[processes]") {
+TEST_CASE("A wait for a missing peer ends", "[processes]") {
   const auto alone = [](const std::function<void(MessagePassing&)>& body) {
     return [=](MessagePassing& messages) {
       if (messages.rank() == 0) body(messages);
@@ -116,7 +116,7 @@ TEST_CASE("A wait for a peer that does not come is given up", "[processes]") {
 namespace {
 
 /// Remembers the memory that messages use.
-class RememberingMessages final : public ThreadMessages {
+class RecordingMessages final : public ThreadMessages {
 public:
   using ThreadMessages::ThreadMessages;
   Request isend(const void* data, std::size_t bytes, std::size_t to, int tag) override {
@@ -134,8 +134,8 @@ public:
   std::vector<Memory> used;
 };
 
-/// Whether memory of that size is still taken, so that it is not what the allocator hands out next.
-bool is_taken(const RememberingMessages::Memory& memory) {
+/// Whether memory of that size is still allocated.
+bool is_taken(const RecordingMessages::Memory& memory) {
   std::vector<Message> others;
   for (std::size_t i = 0; i < 8; ++i) {
     const auto begin = reinterpret_cast<std::uintptr_t>(others.emplace_back(memory.bytes).data());
@@ -146,7 +146,7 @@ bool is_taken(const RememberingMessages::Memory& memory) {
 
 } // namespace
 
-TEST_CASE("What a message uses that was given up is never freed: MPI may still write it", "[processes]") {
+TEST_CASE("Memory of an abandoned message is never freed, because MPI may still write it", "[processes]") {
   constexpr std::uint64_t size = 1000;
   const GiveUp soon = patience(std::chrono::seconds{0});
   const auto hub = std::make_shared<ThreadHub>();
@@ -155,7 +155,7 @@ TEST_CASE("What a message uses that was given up is never freed: MPI may still w
   SECTION("the leader receives the size, but not what follows") {
     ThreadMessages sender{hub, 1};
     static_cast<void>(sender.isend(&size, sizeof size, 0, number(Tag::gather)));
-    RememberingMessages leader{hub, 0};
+    RecordingMessages leader{hub, 0};
     CHECK_THROWS_WITH(gather(leader, {}, soon), "gave up");
     REQUIRE(leader.used.size() == 2);
     REQUIRE(leader.used[1].bytes == size);
@@ -165,7 +165,7 @@ TEST_CASE("What a message uses that was given up is never freed: MPI may still w
     ThreadMessages leader{hub, 0};
     std::uint64_t received = 0;
     const auto request = leader.irecv(&received, sizeof received, 1, number(Tag::gather)); // of the size only
-    RememberingMessages sender{hub, 1};
+    RecordingMessages sender{hub, 1};
     const GiveUp later = [&, n = 0]() mutable {
       if (n++ == 0)
         static_cast<void>(leader.test(request, nullptr));

@@ -67,13 +67,13 @@ bool executes(const Program& program) {
 }
 
 /// Any order and costs that a program can be made of.
-struct Drawn {
+struct ProgramInput {
   Schedule schedule;
   Scenario scenario;
 };
 
-Drawn draw_input() {
-  Drawn drawn{draw_order(), {}};
+ProgramInput draw_input() {
+  ProgramInput drawn{draw_order(), {}};
   drawn.scenario = draw_scenario(drawn.schedule.shape(), one_in(2) ? TransferModel::latency : TransferModel::link);
   if (one_in(3)) drawn.scenario = uniform_scenario(drawn.schedule.shape(), Duration{6}, Duration{12});
   if (one_in(6)) drawn.scenario = uniform_scenario(drawn.schedule.shape(), zero, zero);
@@ -81,11 +81,11 @@ Drawn draw_input() {
   return drawn;
 }
 
-Program compiled(const Drawn& drawn, P2p p2p, std::optional<std::size_t> slots = std::nullopt) {
+Program compiled(const ProgramInput& drawn, P2p p2p, std::optional<std::size_t> slots = std::nullopt) {
   return test::compiled(drawn.schedule, drawn.scenario, {.p2p = p2p, .timed = true, .slots = slots});
 }
 
-std::optional<Error> deadlock_of(const Drawn& drawn, P2p p2p, std::optional<std::size_t> slots) {
+std::optional<Error> deadlock_of(const ProgramInput& drawn, P2p p2p, std::optional<std::size_t> slots) {
   try {
     (void)compiled(drawn, p2p, slots);
     return std::nullopt;
@@ -108,7 +108,7 @@ constexpr std::size_t plenty = 1'000'000;
 
 TEST_CASE("Every schedule compiles, verifies and executes", "[program][property]") {
   rc::prop("with the slots that compile() chooses", [] {
-    const Drawn drawn = draw_input();
+    const ProgramInput drawn = draw_input();
     const Program program = compiled(drawn, draw_lanes());
     RC_ASSERT(executes(program));
     std::size_t tasks = 0;
@@ -126,9 +126,9 @@ TEST_CASE("Every schedule by name compiles, verifies and executes", "[program][p
   });
 }
 
-TEST_CASE("verify() finds a deadlock where an executor stands still", "[program][property]") {
+TEST_CASE("verify() finds a deadlock exactly if an executor blocks", "[program][property]") {
   rc::prop("with few slots", [] {
-    const Drawn drawn = draw_input();
+    const ProgramInput drawn = draw_input();
     Program program = compiled(drawn, draw_lanes());
     const std::size_t slots = draw(1, 3);
     for (Channel& channel : program.channels)
@@ -153,9 +153,9 @@ TEST_CASE("verify() finds a deadlock where an executor stands still", "[program]
   });
 }
 
-TEST_CASE("What is said to suffice against a deadlock suffices, and no less", "[program][property]") {
+TEST_CASE("The number of slots suggested against a deadlock suffices, and one less does not", "[program][property]") {
   rc::prop("--slots", [] {
-    const Drawn drawn = draw_input();
+    const ProgramInput drawn = draw_input();
     const P2p p2p = draw_lanes();
     const std::size_t slots = draw(1, 2);
     const std::optional<Error> deadlock = deadlock_of(drawn, p2p, slots);
@@ -172,9 +172,9 @@ TEST_CASE("What is said to suffice against a deadlock suffices, and no less", "[
   });
 }
 
-TEST_CASE("Batches deadlock where the simulator's blocking transfers do", "[program][property]") {
+TEST_CASE("Batches deadlock exactly if the simulator's blocking transfers do", "[program][property]") {
   rc::prop("with room for every transfer", [] {
-    const Drawn drawn = draw_input();
+    const ProgramInput drawn = draw_input();
     Scenario blocking = drawn.scenario;
     blocking.network.model = TransferModel::blocking;
     blocking.network.slices = 1;
@@ -185,9 +185,9 @@ TEST_CASE("Batches deadlock where the simulator's blocking transfers do", "[prog
   });
 }
 
-TEST_CASE("As many stashes are alive as the simulator reports", "[program][property]") {
+TEST_CASE("The most stashes at one time equal the simulator's report", "[program][property]") {
   rc::prop("on every stage", [] {
-    Drawn drawn = draw_input();
+    ProgramInput drawn = draw_input();
     drawn.scenario.pair.kind = PairRule::Kind::serial;
     const Outcome outcome = run(drawn.schedule, drawn.scenario);
     const Program program = compiled(drawn, P2p::edge);
@@ -196,9 +196,9 @@ TEST_CASE("As many stashes are alive as the simulator reports", "[program][prope
   });
 }
 
-TEST_CASE("With the slots that compile() chooses no task starts later than predicted", "[program][property]") {
+TEST_CASE("With the slots that compile() chooses, no task starts later than predicted", "[program][property]") {
   rc::prop("under latency, where a slot is taken from the start of its producer to the end of its consumer", [] {
-    Drawn drawn{draw_order(false), {}};
+    ProgramInput drawn{draw_order(false), {}};
     drawn.scenario = draw_scenario(drawn.schedule.shape());
     const Outcome outcome = run(drawn.schedule, drawn.scenario);
     const Program program = compiled(drawn, P2p::edge);

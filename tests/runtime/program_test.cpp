@@ -10,7 +10,7 @@ namespace ppsim::test::program_test {
 
 using namespace ppsim::runtime;
 
-TEST_CASE("A channel's transfers stand in the order in which the sender makes them", "[program]") {
+TEST_CASE("A channel's transfers have the sender's order", "[program]") {
   const Program program = compiled(order({"0F0 0F1 0B1 0B0", "1F0 1F1 1B1 1B0"}));
   REQUIRE(program.channels.size() == 2);
   CHECK(words(program, channel_between(program, 0, 1).transfers) == "0F0>1F0 0F1>1F1");
@@ -19,7 +19,7 @@ TEST_CASE("A channel's transfers stand in the order in which the sender makes th
   CHECK(program.stages[0].in == std::vector{ChannelId{1}});
 }
 
-TEST_CASE("The first chunk makes its input, the last one's gradient is in its stash, and W is on no channel",
+TEST_CASE("The first chunk makes its input, the last one's gradient is in its stash, and W has no channel",
           "[program]") {
   const Program program = compiled(order({"0F0 0I0 0W0", "1F0 1I0 1W0"}));
   CHECK(!task_named(program, "0F0").input);
@@ -33,7 +33,7 @@ TEST_CASE("The first chunk makes its input, the last one's gradient is in its st
   CHECK(!task_named(program, "1W0").output);
 }
 
-TEST_CASE("A stash is made at F, I frees its part and W the rest, B both", "[program]") {
+TEST_CASE("F makes a stash, I frees its part and W the rest, B frees both", "[program]") {
   const Program split = compiled(order({"0F0 0I0 0W0"}));
   CHECK(task_named(split, "0F0").allocates);
   CHECK(!task_named(split, "0F0").frees_for_input);
@@ -57,7 +57,7 @@ TEST_CASE("Without backwards no gradients are sent", "[program]") {
   CHECK(words(program, program.channels[1].transfers) == "1F0>2F0 1F1>2F1");
 }
 
-TEST_CASE("Neighbouring chunks on one stage hand over on a local channel", "[program]") {
+TEST_CASE("Neighbouring chunks on one stage use a local channel", "[program]") {
   // Stage 1 has the bottom of the V: chunk 1's output is chunk 2's input.
   const Program program = compiled(order({"0F0 3F0 3B0 0B0", "1F0 2F0 2B0 1B0"}));
   const Channel& local = channel_between(program, 1, 1);
@@ -66,11 +66,11 @@ TEST_CASE("Neighbouring chunks on one stage hand over on a local channel", "[pro
   CHECK(local.slots == 1);
 }
 
-TEST_CASE("A task between two others on its stage holds its input beside its output", "[program]") {
+TEST_CASE("A task between two others of its stage has separate buffers for input and output", "[program]") {
   CHECK(channel_between(compiled(order({"0F0 1F0 2F0 2B0 1B0 0B0"})), 0, 0).slots == 2);
 }
 
-TEST_CASE("There are as many slots as the prediction has transfers waiting, and one more", "[program]") {
+TEST_CASE("There are as many slots as the prediction has waiting transfers, and one more", "[program]") {
   Schedule schedule = generate("gpipe", {.stages = 2, .microbatches = 8}).forwards();
   Scenario scenario = uniform_scenario(schedule.shape(), Duration{10}, Duration{20});
   scenario.costs.forward[1] = Duration{30};
@@ -82,7 +82,7 @@ TEST_CASE("There are as many slots as the prediction has transfers waiting, and 
   CHECK(channel_between(compiled(schedule, scenario), 0, 1).slots == 5);
 }
 
-TEST_CASE("Slots can be given, but never more than transfers", "[program]") {
+TEST_CASE("Slots can be set, but are never more than transfers", "[program]") {
   const Schedule schedule = generate("1f1b", {.stages = 2, .microbatches = 3});
   CHECK(channel_between(compiled(schedule, {.slots = 2}), 0, 1).slots == 2);
   CHECK(channel_between(compiled(schedule, {.slots = 9}), 0, 1).slots == 3);
@@ -90,7 +90,7 @@ TEST_CASE("Slots can be given, but never more than transfers", "[program]") {
         "--slots: 0 slots: no transfer could arrive -- give at least 1");
 }
 
-TEST_CASE("Tasks are issued by predicted start, as far as what they wait for allows", "[program]") {
+TEST_CASE("Tasks are issued by predicted start, as far as their dependencies allow", "[program]") {
   const Program program = compiled(generate("1f1b", {.stages = 2, .microbatches = 2}));
   std::string issued;
   for (const TaskId id : program.issue_order) issued += name_of(program, id) + " ";
@@ -112,13 +112,13 @@ TEST_CASE("A program has the scenario's times", "[program]") {
   CHECK(program.predicted_step == Duration{10 + 3 + 10 + 20 + 10 + 20 + 3 + 20 + 5});
 }
 
-TEST_CASE("A chunk's holders are the stages that run it", "[program]") {
+TEST_CASE("The holders of a chunk are the stages that run it", "[program]") {
   const Program program = compiled(generate("chimera", {.stages = 4, .microbatches = 4}));
   CHECK(program.holders(ChunkId{1}) == std::vector{StageId{1}, StageId{2}});
   CHECK(compiled(generate("gpipe", {.stages = 4, .microbatches = 1})).holders(ChunkId{1}) == std::vector{StageId{1}});
 }
 
-TEST_CASE("What no backend replays is refused", "[program]") {
+TEST_CASE("Schedules that no backend replays are refused", "[program]") {
   ScheduleRequest request{.shape = {.stages = 3, .microbatches = 4, .vpp = 1, .shared = 1}, .replicas = {2, 1}};
   Schedule replicated = make_schedule(find_generator("pipedream"), request);
   const Scenario plain = uniform_scenario(replicated.shape(), Duration{10}, Duration{20});

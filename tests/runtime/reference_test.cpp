@@ -46,15 +46,14 @@ TEST_CASE("The loss falls over 20 steps, for every block and optimizer", "[refer
       const std::vector<double> losses = train_one_at_a_time(program_of("1f1b", 4, 4), *device, 20).losses;
       REQUIRE(losses.size() == 20);
       CHECK(losses.back() < 0.4 * losses.front());
-      // Adam, whose steps are as long near the end, may go up in between.
+      // With Adam, steps stay long near the end, so the loss may rise in between.
       for (std::size_t step = 1; step < losses.size() && optimizer == OptimizerKind::sgd; ++step)
         CHECK(losses[step] < losses[step - 1]);
     }
   }
 }
 
-TEST_CASE("The loss begins alike and falls however deep the model is, and however late its updates come",
-          "[reference]") {
+TEST_CASE("The loss starts equal and falls for any depth and any delay of updates", "[reference]") {
   const auto losses_of = [](std::string_view schedule, std::size_t stages, std::size_t microbatches,
                             Workload workload) {
     workload.depth = depth_of(workload, stages);
@@ -114,8 +113,8 @@ TEST_CASE("Gradients are sums over all microbatches, the loss is their mean", "[
   const HostWeights upper{*device, ChunkId{1}};
   device->begin_step();
   for (const MicrobatchId microbatch : {MicrobatchId{0}, MicrobatchId{1}, MicrobatchId{2}}) {
-    HostPassage down{*device};
-    HostPassage up{*device};
+    HostBuffers down{*device};
+    HostBuffers up{*device};
     device->make_input(microbatch, down.x.get());
     device->forward(lower.parameters.get(), down.x.get(), down.y.get(), down.stash());
     device->forward(upper.parameters.get(), down.y.get(), up.y.get(), up.stash());
@@ -133,7 +132,7 @@ TEST_CASE("Gradients are sums over all microbatches, the loss is their mean", "[
   }
 }
 
-TEST_CASE("A forward-only program has losses, and its parameters stay", "[reference]") {
+TEST_CASE("A forward-only program has losses and does not change its parameters", "[reference]") {
   Program program = program_of("gpipe", 2, 3);
   program.schedule = program.schedule.forwards();
   const auto device = make_host_device(small(Block::mlp));
@@ -142,7 +141,7 @@ TEST_CASE("A forward-only program has losses, and its parameters stay", "[refere
   CHECK(result.losses[0] == train_one_at_a_time(program_of("gpipe", 2, 3), *device, 1).losses[0]);
 }
 
-TEST_CASE("An asynchronous program is trained by its definition", "[reference]") {
+TEST_CASE("An asynchronous program follows its definition", "[reference]") {
   // PipeDream on two stages, two microbatches: stage 0 runs 0F 1F 0B 1B, so both of its microbatches use the first
   // weights; stage 1 runs 0F 0B 1F 1B, so its second uses the weights that the first has changed. Here by hand.
   const Program program = program_of("pipedream", 2, 2);
@@ -152,8 +151,8 @@ TEST_CASE("An asynchronous program is trained by its definition", "[reference]")
   const HostWeights upper{*device, ChunkId{1}};
   device->begin_step();
   for (const MicrobatchId microbatch : {MicrobatchId{0}, MicrobatchId{1}}) {
-    HostPassage down{*device};
-    HostPassage up{*device};
+    HostBuffers down{*device};
+    HostBuffers up{*device};
     device->make_input(microbatch, down.x.get());
     device->forward(before.parameters.get(), down.x.get(), down.y.get(), down.stash());
     device->forward(upper.parameters.get(), down.y.get(), up.y.get(), up.stash());
@@ -175,13 +174,13 @@ TEST_CASE("An asynchronous program is trained by its definition", "[reference]")
   CHECK(train_one_at_a_time(program_of("1f1b", 2, 2), *device, 1).losses[0] != losses);
 }
 
-TEST_CASE("An asynchronous training goes on from step to step, and its loss falls", "[reference]") {
+TEST_CASE("Asynchronous training continues across steps, and its loss falls", "[reference]") {
   const auto device = make_host_device(small(Block::transformer));
   const std::vector<double> losses = train_one_at_a_time(program_of("pipedream", 3, 6), *device, 10).losses;
   CHECK(losses.back() < 0.3 * losses.front());
 }
 
-TEST_CASE("Gradients are summed in the reference's order where every chunk's microbatches rise on one stage",
+TEST_CASE("Gradients are summed in the reference's order if every chunk's microbatches ascend on one stage",
           "[reference]") {
   CHECK(sums_in_reference_order(program_of("gpipe", 4, 8, false)));
   CHECK(sums_in_reference_order(program_of("1f1b", 4, 8)));
@@ -202,7 +201,7 @@ TEST_CASE("Gradients are summed in the reference's order where every chunk's mic
   CHECK_FALSE(sums_in_reference_order(shared));
 }
 
-TEST_CASE("A run that sums in the reference's order has to have its bits", "[reference]") {
+TEST_CASE("A run that sums in the reference's order must equal it bit by bit", "[reference]") {
   const Program program = program_of("1f1b", 2, 2);
   const TrainingResult reference{{0.5, 0.25}, {{1, 2}, {3, -4}}};
   const Proof equal = compare_results(program, reference, reference, 1e-6);
@@ -220,7 +219,7 @@ TEST_CASE("A run that sums in the reference's order has to have its bits", "[ref
   CHECK(near.gradient_error == Approx(0x1p-22 / 4)); // of the largest gradient of its chunk
 }
 
-TEST_CASE("A run that sums in another order has to be within the tolerance, in gradients and losses", "[reference]") {
+TEST_CASE("A run that sums in another order must be within the tolerance, in gradients and losses", "[reference]") {
   const Program program = program_of("gpipe", 2, 2, true);
   const TrainingResult reference{{0.5, 0.25}, {{1, 2}, {3, -4}}};
   TrainingResult run = reference;
@@ -234,7 +233,7 @@ TEST_CASE("A run that sums in another order has to be within the tolerance, in g
   CHECK(off.loss_error == Approx(4e-4));
 }
 
-TEST_CASE("Gradients that are missing, of another size or no numbers are never right", "[reference]") {
+TEST_CASE("Gradients that are missing, of another size or not a number are never correct", "[reference]") {
   const TrainingResult reference{{0.5}, {{1, 2}, {3, -4}}};
   for (const Program& program : {program_of("gpipe", 2, 2, true), program_of("gpipe", 2, 2, false)}) {
     const auto holds = [&](const TrainingResult& run) { return compare_results(program, run, reference, 1).holds(); };
@@ -247,7 +246,7 @@ TEST_CASE("Gradients that are missing, of another size or no numbers are never r
   }
 }
 
-TEST_CASE("Training that diverges in run and reference alike is compared up to there, and told apart from a difference",
+TEST_CASE("If run and reference both diverge, they are compared until then, and a difference is still found",
           "[reference]") {
   const Program program = program_of("1f1b", 2, 2);
   constexpr double none = std::numeric_limits<double>::quiet_NaN();
@@ -276,7 +275,7 @@ TEST_CASE("Equal losses of microbatches may be added in any order", "[reference]
   CHECK_FALSE(compare_results(program, run, reference, 1e-6).bit_equal);
 }
 
-TEST_CASE("The tolerance covers another order of summation and no missing microbatch", "[reference]") {
+TEST_CASE("The tolerance covers another order of summation but no missing microbatch", "[reference]") {
   constexpr std::size_t microbatches = 32;
   for (const Block block : {Block::mlp, Block::transformer}) {
     const auto device = make_host_device(small(block));
@@ -284,7 +283,7 @@ TEST_CASE("The tolerance covers another order of summation and no missing microb
     const auto sum = [&](std::size_t first, std::ptrdiff_t step, std::size_t count) {
       device->zero_gradients(weights.gradients.get());
       for (std::size_t i = 0; i < count; ++i, first += static_cast<std::size_t>(step)) {
-        HostPassage passage{*device};
+        HostBuffers passage{*device};
         device->make_input(make_id<MicrobatchId>(first), passage.x.get());
         device->forward(weights.parameters.get(), passage.x.get(), passage.y.get(), passage.stash());
         device->loss(make_id<MicrobatchId>(first), passage.y.get(), passage.stash());

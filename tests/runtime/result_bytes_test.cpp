@@ -34,7 +34,7 @@ StageResult some_result() {
 
 } // namespace
 
-TEST_CASE("What a stage brings arrives as it was", "[results]") {
+TEST_CASE("A stage's result is unpacked as it was packed", "[results]") {
   const StageResult sent = some_result();
   const StageResult got = result_from_bytes(to_bytes(sent));
   CHECK(got.stage == sent.stage);
@@ -66,7 +66,7 @@ TEST_CASE("What a stage brings arrives as it was", "[results]") {
   CHECK_FALSE(got.steps[1].cpu.has_value());
 }
 
-TEST_CASE("Results that are cut off anywhere, or too long, are refused", "[results]") {
+TEST_CASE("Truncated and oversized results are refused", "[results]") {
   std::vector<std::byte> bytes = to_bytes(some_result());
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     const std::vector<std::byte> cut{bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size)};

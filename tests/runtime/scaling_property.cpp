@@ -26,7 +26,7 @@ constexpr std::array tasks{&Scaling::forward, &Scaling::input_grad, &Scaling::we
 
 } // namespace
 
-TEST_CASE("Scaled times come back", "[scaling]") {
+TEST_CASE("Scaling there and back gives the same times", "[scaling]") {
   rc::prop("within the rounding of the time between", [] {
     const Block block = *rc::gen::element(Block::mlp, Block::transformer);
     const Workload from = drawn_workload(block);

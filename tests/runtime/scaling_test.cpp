@@ -33,7 +33,7 @@ Operations counted(const Workload& workload) {
   const CountingMatrices library;
   const auto device = make_host_device(workload, library);
   const HostWeights weights{*device};
-  HostPassage passage{*device};
+  HostBuffers passage{*device};
   device->make_input(MicrobatchId{0}, passage.x.get());
   Operations found;
   static_cast<void>(library.take());
@@ -62,20 +62,20 @@ Workload with(Workload workload, std::size_t Workload::*size, std::size_t value)
 
 } // namespace
 
-TEST_CASE("Operations of an mlp are those of its two products", "[scaling]") {
+TEST_CASE("The operations of an mlp are those of its two products", "[scaling]") {
   // 8 x 16 by 16 x 64, and 8 x 64 by 64 x 16: 2 * 8 * 16 * 64 each
   CHECK(operations(mlp) == Operations{32768, 32768, 32768});
   CHECK(operations(with(mlp, &Workload::layers, 3)) == Operations{98304, 98304, 98304});
 }
 
-TEST_CASE("Operations of a transformer have the products of attention", "[scaling]") {
+TEST_CASE("The operations of a transformer include the products of attention", "[scaling]") {
   // The mlp's 32768; 8 x 16 by 16 x 48: 12288; 8 x 16 by 16 x 16: 4096. Two products of 2 heads, 8 x 8 x 8 each: 4096,
   // and in I twice that.
   CHECK(operations(transformer) == Operations{53248, 57344, 49152});
   CHECK(operations(with(transformer, &Workload::heads, 4)) == operations(transformer));
 }
 
-TEST_CASE("Operations are those that the processor's device does", "[scaling]") {
+TEST_CASE("Counted operations equal those of the host device", "[scaling]") {
   for (const Workload& workload :
        {mlp, transformer, with(mlp, &Workload::layers, 2), with(transformer, &Workload::layers, 3),
         with(transformer, &Workload::tokens, 24), with(transformer, &Workload::heads, 8)}) {
@@ -98,7 +98,7 @@ TEST_CASE("Times of an mlp grow with its tokens, its layers and the square of it
   CHECK(value(layers.optimizer) == 3);
 }
 
-TEST_CASE("Times of attention grow with the square of the tokens, and W's do not", "[scaling]") {
+TEST_CASE("Times of attention grow with the square of the tokens, those of W do not", "[scaling]") {
   const Scaling tokens = scaling(transformer, with(transformer, &Workload::tokens, 16));
   CHECK(value(tokens.forward) == Approx((2 * 49152 + 4 * 4096) / 53248.0));
   CHECK(value(tokens.input_grad) == Approx((2 * 49152 + 4 * 8192) / 57344.0));
@@ -110,7 +110,7 @@ TEST_CASE("Times of attention grow with the square of the tokens, and W's do not
   CHECK(value(width.weight_grad) == 4);
 }
 
-TEST_CASE("The optimizer's step grows as the parameters do", "[scaling]") {
+TEST_CASE("The optimizer step grows with the parameters", "[scaling]") {
   for (const Workload& other : {with(transformer, &Workload::tokens, 24), with(transformer, &Workload::width, 64),
                                 with(transformer, &Workload::layers, 5)}) {
     const Ratio found = scaling(transformer, other).optimizer;
@@ -119,7 +119,7 @@ TEST_CASE("The optimizer's step grows as the parameters do", "[scaling]") {
   }
 }
 
-TEST_CASE("Scaled times are rounded, exact for one work, and no longer than an input may be", "[scaling]") {
+TEST_CASE("Scaled times are rounded, exact for equal workloads, and at most the longest input", "[scaling]") {
   CHECK(scaled(10ns, {1, 3}) == Duration{3});
   CHECK(scaled(10ns, {3, 4}) == Duration{8}); // half up
   CHECK(scaled(0ns, {1000, 1}) == Duration{0});
@@ -129,7 +129,7 @@ TEST_CASE("Scaled times are rounded, exact for one work, and no longer than an i
   CHECK_FALSE(scaled(24h, {std::int64_t{1} << 59, 1}));
 }
 
-TEST_CASE("The largest work has operations in range", "[scaling]") {
+TEST_CASE("The operations of the largest workload are in range", "[scaling]") {
   // As much as a chunk may take: with more layers the processor's device refuses it.
   const Workload widest{.tokens = most_rows, .width = most_rows, .layers = 32};
   CHECK(host_sizes(widest).parameters > 0);

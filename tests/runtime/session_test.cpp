@@ -83,7 +83,7 @@ std::vector<std::string> refused(const RunOptions& options) {
 
 } // namespace
 
-TEST_CASE("A step starts at zero, with the first task of all stages", "[runtime][session]") {
+TEST_CASE("A step starts at zero with the first task of all stages", "[runtime][session]") {
   const Program program = two_stages();
   const MeasuredRun run = assemble(program, one_step(), records_from(program, 1'000'000));
   REQUIRE(run.steps.size() == 1);
@@ -97,14 +97,13 @@ TEST_CASE("A step starts at zero, with the first task of all stages", "[runtime]
   CHECK_NOTHROW(ppsim::check_run(run, "the run"));
 }
 
-TEST_CASE("A transfer begins where its transport says so, else at its sender's end", "[runtime][session]") {
+TEST_CASE("A transfer begins when its transport says so, otherwise at its sender's end", "[runtime][session]") {
   const Program program = two_stages();
   const MeasuredRun run = assemble(program, one_step(), records_from(program, 500));
   CHECK(run.steps[0].transfers == std::vector<Span>{between(11, 15), Span{}, Span{}, between(45, 50)});
 }
 
-TEST_CASE("The clocks of stages are brought to the leader's by their offsets, linear in between",
-          "[runtime][session]") {
+TEST_CASE("Offsets convert the stages' clocks to the leader's, linearly between two moments", "[runtime][session]") {
   const Program program = two_stages();
   std::vector<StageResult> results = records_from(program, 1'000'000, 300);
   results[1].clock = {.at_begin = 0, .begin = 200, .at_end = 2'000'000, .end = 400, .error = 4};
@@ -116,7 +115,7 @@ TEST_CASE("The clocks of stages are brought to the leader's by their offsets, li
   CHECK_NOTHROW(ppsim::check_run(run, "the run"));
 }
 
-TEST_CASE("A run in which a transfer ends before it was sent is unaligned, but for the bound of the clocks",
+TEST_CASE("A run in which a transfer ends before it was sent is unaligned, unless the clocks' error explains it",
           "[runtime][session]") {
   const Program program = two_stages();
   std::vector<StageResult> results = records_from(program, 1'000'000, -7); // it arrives at 8, was sent at 10
@@ -125,7 +124,7 @@ TEST_CASE("A run in which a transfer ends before it was sent is unaligned, but f
   CHECK_FALSE(assemble(program, one_step(), results).unaligned);
 }
 
-TEST_CASE("Memory is the most of all steps, busy and processor time their sum", "[runtime][session]") {
+TEST_CASE("Memory is the maximum over all steps, busy and processor time are sums", "[runtime][session]") {
   const Program program = two_stages();
   std::vector<StageResult> results = records_from(program, 0);
   for (StageResult& result : results) result.steps.push_back(result.steps.front());
@@ -140,7 +139,7 @@ TEST_CASE("Memory is the most of all steps, busy and processor time their sum", 
   CHECK_FALSE(run.stages[1].cpu);
 }
 
-TEST_CASE("Timed runs show no optimizer that the scenario does not know", "[runtime][session]") {
+TEST_CASE("Timed runs have no optimizer if the scenario has none", "[runtime][session]") {
   Program program = two_stages();
   RunOptions options = one_step();
   options.compute = Compute::timed;
@@ -149,7 +148,7 @@ TEST_CASE("Timed runs show no optimizer that the scenario does not know", "[runt
   CHECK(assemble(program, options, records_from(program, 0)).steps[0].optimizer.size() == 2);
 }
 
-TEST_CASE("Losses of a step are the mean over all microbatches, wherever they ended", "[runtime][session]") {
+TEST_CASE("Losses of a step are the mean over all microbatches, whichever stage they end on", "[runtime][session]") {
   const Program program = compiled(generate("chimera", {.stages = 2, .microbatches = 2}));
   std::vector<StageResult> results(2);
   results[0] = {.stage = StageId{0}, .steps = {}, .clock = {}, .losses = {1.0, 3.0}, .gradients = {}};
@@ -157,7 +156,7 @@ TEST_CASE("Losses of a step are the mean over all microbatches, wherever they en
   CHECK(training_result(program, results).losses == std::vector<double>{3.0, 3.5});
 }
 
-TEST_CASE("Both copies of a chunk are proved", "[runtime][session]") {
+TEST_CASE("Both replicas of a chunk are proved", "[runtime][session]") {
   const Program program = compiled(generate("chimera", {.stages = 2, .microbatches = 2}));
   const RunOptions options{.workload = {.tokens = 4, .width = 8}, .warmup = 0, .steps = 1};
   const std::unique_ptr<Device> device = make_host_device(options.workload);
@@ -177,7 +176,7 @@ TEST_CASE("Both copies of a chunk are proved", "[runtime][session]") {
   }
 }
 
-TEST_CASE("What no backend can run is refused, all at once", "[runtime][session]") {
+TEST_CASE("Options that no backend supports are refused together", "[runtime][session]") {
   CHECK(refused(one_step()).empty());
   RunOptions options = one_step();
   options.steps = 0;
@@ -201,7 +200,7 @@ TEST_CASE("What no backend can run is refused, all at once", "[runtime][session]
   CHECK(refused(options).empty());
 }
 
-TEST_CASE("Without a time limit a run may stand still for ten steps and ten seconds", "[runtime][session]") {
+TEST_CASE("Without a time limit, a run may make no progress for ten steps and 10 s", "[runtime][session]") {
   const Program program = two_stages();
   CHECK(progress_limit(program, {}) == 10s + 10 * program.predicted_step);
   CHECK(progress_limit(program, {.workload = {}, .timeout = 3s}) == 3s);

@@ -1,4 +1,4 @@
-// Shared work: whoever makes a stretch, what is made comes in order. Ranks are threads here.
+// Shared work: results arrive in order, independent of the process that computes them. Ranks are threads here.
 
 #include <catch2/catch.hpp>
 
@@ -24,45 +24,45 @@ GiveUp patience() {
   };
 }
 
-/// The numbers of a stretch, a line each.
-std::string lines_of(Stretch stretch) {
+/// The numbers of a range, a line each.
+std::string lines_of(WorkRange range) {
   std::string lines;
-  for (std::uint64_t number = stretch.begin; number < stretch.end; ++number) lines += std::to_string(number) + "\n";
+  for (std::uint64_t number = range.begin; number < range.end; ++number) lines += std::to_string(number) + "\n";
   return lines;
 }
 
 } // namespace
 
-TEST_CASE("What several processes make comes in order, each number once") {
+TEST_CASE("Results of several processes arrive in order, each number once") {
   for (const std::size_t ranks : {1U, 2U, 5U}) {
     std::string taken;
     std::atomic<std::uint64_t> made_elsewhere = 0;
     run_ranks(ranks, [&](MessagePassing& messages) {
       Liveness liveness{messages};
-      const auto make = [&](Stretch stretch) {
-        if (messages.rank() != 0) made_elsewhere += stretch.end - stretch.begin;
-        if (stretch.begin % 7 == 0) std::this_thread::sleep_for(std::chrono::milliseconds{1}); // out of order
-        return lines_of(stretch);
+      const auto make = [&](WorkRange range) {
+        if (messages.rank() != 0) made_elsewhere += range.end - range.begin;
+        if (range.begin % 7 == 0) std::this_thread::sleep_for(std::chrono::milliseconds{1}); // out of order
+        return lines_of(range);
       };
-      const auto take = [&](Stretch, const std::string& made) {
+      const auto take = [&](WorkRange, const std::string& made) {
         taken += made;
         return true;
       };
       // only the first process knows what there is to do
-      share_work(liveness, messages.rank() == 0 ? Stretch{3, 5000} : Stretch{}, make, take, patience());
+      share_work(liveness, messages.rank() == 0 ? WorkRange{3, 5000} : WorkRange{}, make, take, patience());
     });
     CHECK(taken == lines_of({3, 5000}));
     CHECK((made_elsewhere > 0) == (ranks > 1));
   }
 }
 
-TEST_CASE("Work ends where nothing more is wanted, and without any") {
+TEST_CASE("Work ends if no more results are wanted, and without any work") {
   for (const std::uint64_t end : {std::uint64_t{1'000'000}, std::uint64_t{0}}) {
     std::uint64_t taken = 0;
     run_ranks(3, [&](MessagePassing& messages) {
       Liveness liveness{messages};
-      const auto take = [&](Stretch stretch, const std::string&) {
-        taken = stretch.end;
+      const auto take = [&](WorkRange range, const std::string&) {
+        taken = range.end;
         return taken < 100;
       };
       share_work(liveness, {0, end}, lines_of, take, patience());
@@ -72,21 +72,21 @@ TEST_CASE("Work ends where nothing more is wanted, and without any") {
   }
 }
 
-TEST_CASE("One slow stretch holds up the others before too much is kept") {
+TEST_CASE("One slow range blocks the others before too many results are stored") {
   std::atomic<std::uint64_t> furthest = 0;
   std::uint64_t taken = 0;
   run_ranks(2, [&](MessagePassing& messages) {
     Liveness liveness{messages};
-    const auto make = [&](Stretch stretch) {
+    const auto make = [&](WorkRange range) {
       const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds{500};
-      while (stretch.begin == 0 && std::chrono::steady_clock::now() < until)
+      while (range.begin == 0 && std::chrono::steady_clock::now() < until)
         std::this_thread::sleep_for(std::chrono::milliseconds{1});
-      if (stretch.begin > furthest) furthest = stretch.begin;
+      if (range.begin > furthest) furthest = range.begin;
       return std::string{};
     };
-    const auto take = [&](Stretch stretch, const std::string&) {
-      if (stretch.begin == 0) CHECK(furthest < 70'000);
-      taken = stretch.end;
+    const auto take = [&](WorkRange range, const std::string&) {
+      if (range.begin == 0) CHECK(furthest < 70'000);
+      taken = range.end;
       return true;
     };
     share_work(liveness, {0, 200'000}, make, take, patience());
@@ -94,7 +94,7 @@ TEST_CASE("One slow stretch holds up the others before too much is kept") {
   CHECK(taken == 200'000);
 }
 
-TEST_CASE("Of rounds of work all processes get all, though some are slow to begin the next") {
+TEST_CASE("All processes get the results of every round, even if some start the next one late") {
   for (const std::size_t ranks : {1U, 2U, 5U}) {
     std::atomic<std::size_t> made_elsewhere = 0;
     std::atomic<bool> all_right = true; // only one thread may check
@@ -126,7 +126,7 @@ namespace {
 
 struct Dies {};
 
-/// Signs of life come often, so that a test need not wait for long. Rank 2 of three dies in its `third` stretch.
+/// Signs of life come often, so that a test need not wait for long. Rank 2 of three dies in its `third` range.
 template <class Body>
 void lose_one(const Body& body) {
   run_ranks(3, [&](MessagePassing& messages) {
@@ -145,15 +145,15 @@ void lose_one(const Body& body) {
 
 } // namespace
 
-TEST_CASE("What a process was to make that is lost, another one makes") {
+TEST_CASE("Another process repeats the work of a lost process") {
   std::string taken;
   bool any_lost = false;
   lose_one([&](Liveness& liveness, const auto& work) {
-    const auto make = [&](Stretch stretch) {
+    const auto make = [&](WorkRange range) {
       work();
-      return lines_of(stretch);
+      return lines_of(range);
     };
-    const auto take = [&](Stretch, const std::string& made) {
+    const auto take = [&](WorkRange, const std::string& made) {
       taken += made;
       return true;
     };
@@ -164,7 +164,7 @@ TEST_CASE("What a process was to make that is lost, another one makes") {
   CHECK(any_lost);
 }
 
-TEST_CASE("Rounds go on without a process that is lost, and those that are left are told") {
+TEST_CASE("Rounds continue without a lost process, and the remaining ones are informed") {
   std::atomic<int> right = 0, told = 0;
   lose_one([&](Liveness& liveness, const auto& work) {
     for (std::size_t round = 0; round < 5; ++round) {
@@ -181,7 +181,7 @@ TEST_CASE("Rounds go on without a process that is lost, and those that are left 
   CHECK(told == 2);
 }
 
-TEST_CASE("A process that works for long is not taken for lost") {
+TEST_CASE("A process that works for a long time does not count as lost") {
   std::atomic<bool> any_lost = false;
   run_ranks(2, [&](MessagePassing& messages) {
     Liveness liveness{messages, {.silence = std::chrono::milliseconds{200}, .beat = std::chrono::milliseconds{20}}};

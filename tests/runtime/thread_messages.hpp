@@ -19,7 +19,7 @@
 
 namespace ppsim::runtime {
 
-/// What the ranks share.
+/// State shared by the ranks.
 struct ThreadHub {
   struct Message {
     std::vector<std::byte> content;

@@ -72,7 +72,7 @@ MeasuredRun replay(std::string_view name, std::size_t stages, std::size_t microb
   return replay(predict(name, scenario, descending), options_for(1, 1));
 }
 
-/// Runs 1f1b with this fault: what is thrown, and after how long.
+/// Runs 1f1b with this fault; returns the error and the time until it.
 Refusal refusal_with(Fault fault, Duration timeout, Duration* took = nullptr) {
   const Scenario scenario = sized({.stages = 3, .microbatches = 4}, 10us, 20us);
   const Outcome predicted = predict("1f1b", scenario);
@@ -88,7 +88,7 @@ Refusal refusal_with(Fault fault, Duration timeout, Duration* took = nullptr) {
 
 } // namespace
 
-TEST_CASE("Gradients and losses are bit-equal to one task at a time where sums keep their order",
+TEST_CASE("Gradients and losses equal those of one task at a time bit by bit if sums keep their order",
           "[runtime][threads]") {
   for (const std::string_view name : {"gpipe", "1f1b", "interleaved", "zb-h1", "zb-v"}) {
     INFO(name);
@@ -103,7 +103,7 @@ TEST_CASE("Gradients and losses are bit-equal to one task at a time where sums k
   }
 }
 
-TEST_CASE("Gradients and losses agree with one task at a time within a tolerance where sums have another order",
+TEST_CASE("Gradients and losses equal those of one task at a time within a tolerance if sums have another order",
           "[runtime][threads]") {
   for (const std::string_view name : {"gpipe", "looped-bfs", "dualpipe", "chimera"}) {
     INFO(name);
@@ -116,7 +116,7 @@ TEST_CASE("Gradients and losses agree with one task at a time within a tolerance
   }
 }
 
-TEST_CASE("A run for which the system starts too few threads ends, and says what for and what to do",
+TEST_CASE("A run ends if the system starts too few threads, and the error says why and what to do",
           "[runtime][threads]") {
   const Scenario scenario = sized({.stages = 3, .microbatches = 4}, 10us, 20us);
   const Outcome predicted = predict("1f1b", scenario);
@@ -130,13 +130,13 @@ TEST_CASE("A run for which the system starts too few threads ends, and says what
       "run one more: raise the limit of processes (ulimit -u, or of the container), or use fewer stages";
   for (const auto& [started, whose] :
        {std::pair{0U, "the run's monitor"}, std::pair{1U, "rank 0"}, std::pair{3U, "rank 2"}})
-    if (const auto said = said_with_threads(started, refused))
+    if (const auto said = output_with_threads(started, refused))
       CHECK(*said == std::string{"failed: "} + whose + why);
     else
       WARN("threads cannot be limited here");
 }
 
-TEST_CASE("PipeDream trains as its definition says: each microbatch with the parameters that it began with",
+TEST_CASE("PipeDream follows its definition: each microbatch uses the parameters that it began with",
           "[runtime][threads]") {
   const MeasuredRun run = replay("pipedream", 4, 8);
   REQUIRE(run.proof);
@@ -144,7 +144,7 @@ TEST_CASE("PipeDream trains as its definition says: each microbatch with the par
   CHECK(run.proof->losses[1] < run.proof->losses[0]);
 }
 
-TEST_CASE("The loss falls over 20 steps, alike for every schedule", "[runtime][threads]") {
+TEST_CASE("The loss falls over 20 steps, equally for every schedule", "[runtime][threads]") {
   std::map<std::size_t, std::vector<double>> curves; // by the number of chunks: equal models
   for (const Generator* generator : generators()) {
     const Scenario scenario = sized(shape_of(generator->name, 2, 4), 10us, 20us);
@@ -163,7 +163,7 @@ TEST_CASE("The loss falls over 20 steps, alike for every schedule", "[runtime][t
   CHECK(curves.size() >= 2);
 }
 
-TEST_CASE("Measured peak memory is the predicted, for every schedule", "[runtime][threads]") {
+TEST_CASE("Measured peak memory equals the prediction, for every schedule", "[runtime][threads]") {
   for (const Generator* generator : generators()) {
     INFO(generator->name);
     const Scenario scenario = sized(shape_of(generator->name, 4, 8), 10us, 20us);
@@ -214,15 +214,14 @@ TEST_CASE("A stash that cannot be allocated ends the run with rank, task and byt
             " bytes) -- use a smaller workload, or a schedule with fewer live activations");
 }
 
-TEST_CASE("A tensor of another size ends the run with both sizes, rank, task and peer", "[runtime][threads][fault]") {
+TEST_CASE("A tensor of the wrong size ends the run with both sizes, rank, task and peer", "[runtime][threads][fault]") {
   const std::int64_t bytes = threads().sizes(tiny).boundary.count();
   CHECK(refusal_with({FaultKind::resize, cell("0F2")}, 5s).first() ==
         "rank 1, task 1F2, input 0F2 from rank 0: " + std::to_string(bytes / 2) + " bytes arrived, expected " +
             std::to_string(bytes) + " -- check that both ranks run the same workload");
 }
 
-TEST_CASE("A tensor that is never sent ends the run within its time, naming who waits for whom",
-          "[runtime][threads][fault]") {
+TEST_CASE("A tensor that is never sent ends the run in time, with who waits for whom", "[runtime][threads][fault]") {
   Duration took{};
   const Refusal refusal = refusal_with({FaultKind::lose, cell("1B2")}, 300ms, &took);
   INFO(refusal.first());
@@ -233,7 +232,7 @@ TEST_CASE("A tensor that is never sent ends the run within its time, naming who 
   CHECK(took < 3s);
 }
 
-TEST_CASE("A task that does not end ends the run within its time, by name", "[runtime][threads][fault]") {
+TEST_CASE("A task that does not end ends the run in time, with its name", "[runtime][threads][fault]") {
   Duration took{};
   const Refusal refusal = refusal_with({FaultKind::stall, cell("0B1")}, 300ms, &took);
   INFO(refusal.first());
@@ -242,7 +241,7 @@ TEST_CASE("A task that does not end ends the run within its time, by name", "[ru
   CHECK(took < 3s);
 }
 
-TEST_CASE("What threads cannot do is refused", "[runtime][threads]") {
+TEST_CASE("Options that threads do not support are refused", "[runtime][threads]") {
   const Scenario scenario = sized({.stages = 2, .microbatches = 2}, 10us, 20us);
   const Outcome predicted = predict("1f1b", scenario);
   Program program = compile(predicted.graph, predicted.timeline);
@@ -253,7 +252,7 @@ TEST_CASE("What threads cannot do is refused", "[runtime][threads]") {
   CHECK(refusal_of([&] { static_cast<void>(threads().run(program, options)); }).lines.size() == 2);
 }
 
-TEST_CASE("A timed run takes as long as was predicted, within 25 %", "[runtime][threads][timed]") {
+TEST_CASE("A timed run takes the predicted time, within 25 %", "[runtime][threads][timed]") {
   Scenario scenario = sized({.stages = 4, .microbatches = 8}, 4ms, 8ms);
   scenario.network.latency.assign(3, 1ms);
   scenario.update.optimizer.assign(4, 2ms);
@@ -276,7 +275,7 @@ TEST_CASE("A timed run takes as long as was predicted, within 25 %", "[runtime][
   CHECK(best < 1.25);
 }
 
-TEST_CASE("Timed tasks that are drawn last in each step what is drawn for it, and the step as long as that takes",
+TEST_CASE("Randomly drawn times are used in each step, and the step takes as long as they predict",
           "[runtime][threads][timed]") {
   const Outcome outcome = predict("1f1b", sized({.stages = 2, .microbatches = 2}, 1ms, 2ms));
   Program program = compile(outcome.graph, outcome.timeline, {.timed = true});
@@ -296,7 +295,7 @@ TEST_CASE("Timed tasks that are drawn last in each step what is drawn for it, an
   }
 }
 
-TEST_CASE("A timed run without a flush takes the scenario's optimizer at its end", "[runtime][threads][timed]") {
+TEST_CASE("A timed run without a flush also runs the scenario's optimizer at its end", "[runtime][threads][timed]") {
   Scenario scenario = sized({.stages = 2, .microbatches = 2}, 1ms, 2ms);
   scenario.update.optimizer.assign(2, 5ms);
   RunOptions options = options_for(0, 1);
@@ -307,7 +306,7 @@ TEST_CASE("A timed run without a flush takes the scenario's optimizer at its end
   CHECK(run.proof->holds());
 }
 
-TEST_CASE("Transfers are timed between neighbours, round the ring, for sizes from 4 KiB to 16 MiB",
+TEST_CASE("Transfers are timed between neighbours around the ring, for sizes from 4 KiB to 16 MiB",
           "[runtime][threads]") {
   const std::vector<TransferSample> samples = threads().time_transfers(3, {});
   CHECK(samples.size() == std::size_t{6} * 7);
@@ -320,7 +319,7 @@ TEST_CASE("Transfers are timed between neighbours, round the ring, for sizes fro
   CHECK(threads().time_transfers(1, {}).empty());
 }
 
-TEST_CASE("A backend is found by its name, and its state told without an error", "[runtime]") {
+TEST_CASE("A backend is found by its name, and its usability is reported without an error", "[runtime]") {
   CHECK(threads().name() == "threads");
   CHECK(threads().usability().usable);
   CHECK(threads().is_leader());

@@ -31,7 +31,7 @@ public:
     sizes_.scratch = Bytes{3};
   }
 
-  // What a test sets or looks at.
+  // State that a test sets or checks.
   Bytes capacity{1'000'000};
   std::size_t forwards = 0;
   std::size_t fail_at = static_cast<std::size_t>(-1); ///< that forward throws std::runtime_error

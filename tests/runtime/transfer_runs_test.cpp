@@ -17,9 +17,9 @@ using namespace std::chrono_literals;
 namespace {
 
 /// Runs nothing: a transfer takes a nanosecond per byte, and the odd step takes an hour.
-class PencilBackend final : public Backend {
+class FormulaBackend final : public Backend {
 public:
-  explicit PencilBackend(bool leads) : leads_{leads} {}
+  explicit FormulaBackend(bool leads) : leads_{leads} {}
   std::vector<Workload> workloads;
   std::vector<Duration> timeouts;
 
@@ -49,8 +49,8 @@ private:
 
 } // namespace
 
-TEST_CASE("Every size of a transfer is one that a workload can have", "[transfer_runs]") {
-  PencilBackend backend{true};
+TEST_CASE("Every transfer size is one that a workload can have", "[transfer_runs]") {
+  FormulaBackend backend{true};
   RunOptions options;
   options.timeout = 7s;
   const std::vector<TransferSample> samples = transfers_of_runs(backend, 3, options, 2);
@@ -64,11 +64,11 @@ TEST_CASE("Every size of a transfer is one that a workload can have", "[transfer
   CHECK(samples.back().bytes == Bytes{16 << 20});
 }
 
-TEST_CASE("Transfers are timed by all processes and told by the leader", "[transfer_runs]") {
-  PencilBackend follower{false};
+TEST_CASE("All processes time transfers, and the leader reports them", "[transfer_runs]") {
+  FormulaBackend follower{false};
   CHECK(transfers_of_runs(follower, 2, {}, 2).empty());
   CHECK(follower.workloads.size() == 5);
-  PencilBackend alone{true};
+  FormulaBackend alone{true};
   CHECK(transfers_of_runs(alone, 1, {}, 2).empty());
   CHECK(alone.workloads.empty()); // one stage sends nothing
 }

@@ -16,7 +16,7 @@ Program split_program(P2p p2p = P2p::edge) {
   return compiled(order({"0F0 0F1 0I0 0W0 0I1 0W1", "1F0 1I0 1F1 1I1 1W0 1W1"}), {.p2p = p2p});
 }
 
-/// What is found in split_program() after `plant`.
+/// Faults found in split_program() after `plant`.
 Refusal found(const std::function<void(Program&)>& plant, P2p p2p = P2p::edge) {
   Program program = split_program(p2p);
   plant(program);
@@ -41,12 +41,12 @@ ProgramTask& at(Program& program, std::string_view name) {
 
 } // namespace
 
-TEST_CASE("A program as it was compiled is in order", "[verify]") {
+TEST_CASE("A compiled program is valid", "[verify]") {
   for (const P2p p2p : {P2p::edge, P2p::pair, P2p::batched})
     CHECK(found([](Program&) {}, p2p).first() == "nothing was refused");
 }
 
-TEST_CASE("The tasks have to be those of the schedule", "[verify]") {
+TEST_CASE("The tasks must be those of the schedule", "[verify]") {
   CHECK(has(found([](Program& program) { std::swap(program.stages[1].tasks[0], program.stages[1].tasks[1]); }),
             "stage 1 does not have the tasks of the schedule"));
   CHECK(has(found([](Program& program) { program.stages[0].tasks.pop_back(); }),
@@ -54,7 +54,7 @@ TEST_CASE("The tasks have to be those of the schedule", "[verify]") {
   CHECK(has(found([](Program& program) { program.stages.pop_back(); }), "1 stages, but the schedule has 2"));
 }
 
-TEST_CASE("References have to point at something", "[verify]") {
+TEST_CASE("References must be valid", "[verify]") {
   CHECK(has(found([](Program& program) {
               at(program, "1F0").input = TransferRef{ChannelId{0}, 2};
             }),
@@ -92,7 +92,7 @@ TEST_CASE("Every input is produced once and used once", "[verify]") {
   CHECK(has(found([](Program& program) { program.stages[1].in.clear(); }), "stage 1 does not list its channels"));
 }
 
-TEST_CASE("A channel has the order of its sender", "[verify]") {
+TEST_CASE("A channel has its sender's order", "[verify]") {
   CHECK(has(found([](Program& program) {
               std::swap(program.channels[0].transfers[0], program.channels[0].transfers[1]);
               std::swap(at(program, "0F0").output, at(program, "0F1").output);
@@ -101,7 +101,7 @@ TEST_CASE("A channel has the order of its sender", "[verify]") {
             "0F0 for 1F0 is sent after 0F1, which is made later"));
 }
 
-TEST_CASE("Every stash is made once, there when it is used, and freed once", "[verify]") {
+TEST_CASE("Every stash is made once, exists when it is used, and is freed once", "[verify]") {
   CHECK(has(found([](Program& program) { at(program, "0F0").allocates = false; }), "0F0 makes no stash"));
   CHECK(has(found([](Program& program) { at(program, "0F0").allocates = false; }),
             "0I0 uses a stash that does not exist"));
@@ -118,7 +118,7 @@ TEST_CASE("Every stash is made once, there when it is used, and freed once", "[v
             "0F0 is of a chunk that the stage does not hold"));
 }
 
-TEST_CASE("No more stashes are alive at once than was predicted", "[verify]") {
+TEST_CASE("No more stashes exist at the same time than predicted", "[verify]") {
   CHECK(split_program().stages[0].peak_stashes == 2);
   CHECK(has(found([](Program& program) { program.stages[0].peak_stashes = 1; }),
             "stage 0: 2 stashes at once, but 1 are predicted"));
@@ -174,18 +174,18 @@ TEST_CASE("A stage posts the sends of one task and the receives of the next as o
   CHECK(program.stages[1].batches.back().sends == std::vector{TransferRef{ChannelId{1}, 1}});
 }
 
-TEST_CASE("An overlapped pair posts both its receives before, and both its sends behind it", "[verify]") {
+TEST_CASE("An overlapped pair posts both its receives before it, and both its sends after it", "[verify]") {
   const Program program =
       compiled(order({"0F0 0F1 (0F2;0B0) 0B1 0B2", "1F0 1B0 1F1 1B1 1F2 1B2"}), {.p2p = P2p::batched});
   const std::vector<Batch>& batches = program.stages[0].batches;
   REQUIRE(batches.size() == 4);
-  CHECK(batches[1].before == 2); // the pair, of which the second half needs 1B0's gradient
+  CHECK(batches[1].before == 2); // the pair; its second half needs 1B0's gradient
   CHECK(batches[1].receives == std::vector{TransferRef{ChannelId{1}, 0}});
-  CHECK(batches[2].before == 4); // after the pair, of which the first half has an output
+  CHECK(batches[2].before == 4); // after the pair; its first half has an output
   CHECK(batches[2].sends == std::vector{TransferRef{ChannelId{0}, 2}});
 }
 
-TEST_CASE("A batch receives from one stage in the order in which that one sends", "[verify]") {
+TEST_CASE("A batch receives from a stage in the order in which that stage sends", "[verify]") {
   // Microbatch 1 goes the other way. Stage 0 needs 0F1's activation before 1B0's gradient, which is sent first.
   const Program program = compiled(order({"0F0 (1F1;0B0) 1B1", "1F0 (1B0;0F1) 0B1"}), {.p2p = P2p::batched});
   CHECK(words(program, channel_between(program, 1, 0).transfers) == "1B0>0B0 0F1>1F1");
@@ -203,7 +203,7 @@ TEST_CASE("Both directions between two stages share a lane in the order of the p
   CHECK(program.lanes[0].transfers == std::vector<TransferRef>{{there, 0}, {there, 1}, {back, 0}, {back, 1}});
 }
 
-TEST_CASE("A cycle over slots is told operation by operation, with the slots that suffice", "[verify]") {
+TEST_CASE("A cycle over slots is reported operation by operation, with the number of slots that suffices", "[verify]") {
   // Stage 0 sends all of chunk 0 before it takes anything back, and stage 1 has room for one.
   const Schedule schedule =
       order({"0F0 0F1 0F2 2F0 2F1 2F2 2B0 2B1 2B2 0B0 0B1 0B2", "1F0 1F1 1F2 3F0 3F1 3F2 3B0 3B1 3B2 1B0 1B1 1B2"})
@@ -217,7 +217,7 @@ TEST_CASE("A cycle over slots is told operation by operation, with the slots tha
   CHECK(!refusal_of([&] { (void)compiled(schedule, {.slots = 2}); }).code);
 }
 
-TEST_CASE("A cycle over batches is told, and that edges have none", "[verify]") {
+TEST_CASE("A cycle over batches is reported, and edges have none", "[verify]") {
   // Stage 0 cannot run 0F3 before 0F2 is taken; stage 1 takes that when stage 0, after 0F3, has taken 1B0's gradient.
   const Schedule schedule = order({"0F0 0F1 0F2 0F3 0B0 0B1 0B2 0B3", "1F0 1B0 1F1 1B1 1F2 1B2 1F3 1B3"});
   CHECK(!refusal_of([&] { (void)compiled(schedule, {.p2p = P2p::edge}); }).code);
@@ -231,7 +231,7 @@ TEST_CASE("A cycle over batches is told, and that edges have none", "[verify]") 
       "a communicator for each direction between two stages");
 }
 
-TEST_CASE("A lane whose order meets in no program is a cycle", "[verify]") {
+TEST_CASE("A lane whose order no program can run is a cycle", "[verify]") {
   // The gradient of 1I0 before the activation that it follows from.
   const Refusal refusal = found(
       [](Program& program) {
@@ -243,7 +243,7 @@ TEST_CASE("A lane whose order meets in no program is a cycle", "[verify]") {
         "before it -- use --p2p edge: a communicator for each direction between two stages");
 }
 
-TEST_CASE("One thread can issue the tasks in the order of issue", "[verify]") {
+TEST_CASE("One thread can issue the tasks in issue order", "[verify]") {
   CHECK(has(found([](Program& program) { std::swap(program.issue_order[0], program.issue_order[1]); }),
             "0F1 is issued before 0F0, which it waits for"));
   CHECK(has(found([](Program& program) { program.issue_order.pop_back(); }),

@@ -25,6 +25,6 @@ json.dump(c, open(sys.argv[2], "w"))' "$file" "$work/more.json"
   check "both say the same of $name with a larger bound" [ "$status" = "$said" ]
   count=$((count + 1))
 done
-check 'there were certificates' [ "$count" -ge 7 ]
+check 'certificates were found' [ "$count" -ge 7 ]
 run "$python" "$checker" "$checker"
-check 'what is not a certificate is told from one that is wrong' [ "$status" = 2 ]
+check 'a malformed certificate has another status than a wrong one' [ "$status" = 2 ]

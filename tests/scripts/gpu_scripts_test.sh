@@ -17,11 +17,11 @@ for script in "$source_dir"/tests/gpu/*.sh; do
   bash -n "$script" || exit 1
 done
 fetch --help
-check '--help says how to use it' grep -q '^usage: tests/gpu/fetch_packages.sh' "$work/out"
+check '--help shows the usage' grep -q '^usage: tests/gpu/fetch_packages.sh' "$work/out"
 build --help
-check '--help says how to use it' grep -q '^usage: tests/gpu/build.sh' "$work/out"
+check '--help shows the usage' grep -q '^usage: tests/gpu/build.sh' "$work/out"
 build --nonsense
-check 'what it does not know is an error' said "error: unknown argument: --nonsense"
+check 'an unknown argument is an error' said "error: unknown argument: --nonsense"
 
 # Every package that docs/install.md asks for is fetched, but for compilers and build tools.
 fetch --list
@@ -59,16 +59,16 @@ touch "$repo/build/gpu-packages"/{old_1,foreign_1}.deb
 echo old_1.deb >"$repo/build/gpu-packages/fetched"
 fetch
 check 'it fetches' [ "$status" = 0 ]
-check 'what is wanted and what that needs: 15 and 4' said '19 packages, 20 MiB'
+check '15 wanted packages and 4 dependencies' said '19 packages, 20 MiB'
 fetched=$(ls "$repo/build/gpu-packages")
 for package in libfmt-dev libfmt9 libodd libopenblas0-pthread libopenmpi3 catch2; do
   check "$package is among it" grep -qx "${package}_1.deb" <<<"$fetched"
 done
-check 'nothing else is but what it has not fetched, and its list' [ "$(grep -vxE 'foreign_1.deb|fetched' <<<"$fetched" | wc -l)" = 19 ]
-check 'what it has not fetched stays' [ -e "$repo/build/gpu-packages/foreign_1.deb" ]
+check 'it leaves only the fetched packages, a foreign file and its list' [ "$(grep -vxE 'foreign_1.deb|fetched' <<<"$fetched" | wc -l)" = 19 ]
+check 'a foreign file stays' [ -e "$repo/build/gpu-packages/foreign_1.deb" ]
 rm "$repo/build/gpu-packages/foreign_1.deb"
 fetch --limit 10
-check 'more than the limit is an error' said 'error: that is more than 10 MiB'
+check 'exceeding the limit is an error' said 'error: that is more than 10 MiB'
 rm -r "$repo/build/gpu-packages"
 
 # A machine with CUDA, and NCCL of which only the library for programs is there.
@@ -89,13 +89,13 @@ make_package() {
     rm -f "$1" && ar rc "$1" debian-binary control.tar.gz data.tar.gz)
 }
 build
-check 'without packages it builds with what there is' said 'using what the system has'
-check 'for the GPUs that there are' called 'CMAKE_CUDA_ARCHITECTURES=90 '
-check 'everything' called "--build $repo/build/gpu --parallel [0-9]* --target all -- -k"
-check 'it says what will be there' said 'backends *cuda'
+check "without packages it uses the system's" said 'using what the system has'
+check 'it builds for the installed GPUs' called 'CMAKE_CUDA_ARCHITECTURES=90 '
+check 'it builds all targets' called "--build $repo/build/gpu --parallel [0-9]* --target all -- -k"
+check 'it lists the backends' said 'backends *cuda'
 check 'NCCL can be linked' [ -e "$repo/build/gpu-prefix/nccl/lib/libnccl.so" ]
 check 'the environment names it' grep -q "NCCL_ROOT='$repo/build/gpu-prefix/nccl'" "$repo/build/gpu/env.sh"
-check 'and no MPI' [ "$(grep -c OPAL_PREFIX "$repo/build/gpu/env.sh")" = 0 ]
+check 'the environment has no MPI' [ "$(grep -c OPAL_PREFIX "$repo/build/gpu/env.sh")" = 0 ]
 
 lib=usr/lib/$(uname -m)-linux-gnu
 mkdir -p "$work/files/usr/bin" "$work/files/$lib" "$repo/build/gpu-packages"
@@ -117,27 +117,27 @@ for without in '' dpkg-deb; do
   check 'packages are unpacked' said 'unpacking . packages'
   check 'chosen targets are built' called '--parallel 3 --target ppsim_cli ppsim_mpi -- -k'
   check 'definitions are passed on' called ' -DX=Y'
-  check 'an absolute link leads into the prefix' [ "$(readlink "$unpacked/$lib/libone.so")" = "$unpacked/$lib/libone.so.1.2" ]
-  check 'a link to a library of the base system leads there' [ -e "$unpacked/$lib/libc.so" ]
+  check 'an absolute link points into the prefix' [ "$(readlink "$unpacked/$lib/libone.so")" = "$unpacked/$lib/libone.so.1.2" ]
+  check 'a link to a library of the base system points there' [ -e "$unpacked/$lib/libc.so" ]
   check 'programs have their plain names' [ -e "$unpacked/usr/bin/mpirun" ]
-  check 'NCCL is there as before' [ -e "$unpacked/nccl/lib/libnccl.so" ]
+  check 'NCCL is still in its folder' [ -e "$unpacked/nccl/lib/libnccl.so" ]
 done
-check 'the environment is for every shell' sh -eu -c ". '$repo/build/gpu/env.sh' && [ \"\$OPAL_PREFIX\" = '$unpacked/usr' ]"
+check 'the environment works in every shell' sh -eu -c ". '$repo/build/gpu/env.sh' && [ \"\$OPAL_PREFIX\" = '$unpacked/usr' ]"
 build
-check 'a second time nothing is unpacked' [ "$(grep -c unpacking "$work/err")" = 0 ]
+check 'a second run unpacks nothing' [ "$(grep -c unpacking "$work/err")" = 0 ]
 nccl=$repo/build/gpu-prefix/nccl
 build
 check 'in its own environment it finds the same NCCL' [ -e "$nccl/lib/libnccl.so" ]
 check 'and its header' [ -e "$nccl/include/nccl.h" ]
 mkdir -p "$work/mine/bin" "$work/mine/nccl"
 build --prefix "$work/mine"
-check 'a folder of something else is left alone' said "error: $work/mine holds what this script has not made"
-check 'with all that is in it' [ -d "$work/mine/bin" -a -d "$work/mine/nccl" ]
+check 'a foreign folder is an error' said "error: $work/mine holds what this script has not made"
+check 'a foreign folder keeps its files' [ -d "$work/mine/bin" -a -d "$work/mine/nccl" ]
 touch "$work/no-configure"
 build
-check 'what CMake does not find is said' said 'Could not find fmt'
-check 'and how to get it' said 'hint: .*fetch_packages.sh'
-check 'it is an error' [ "$status" = 1 ]
+check "CMake's error is shown" said 'Could not find fmt'
+check 'the hint names fetch_packages.sh' said 'hint: .*fetch_packages.sh'
+check 'a missing package is an error' [ "$status" = 1 ]
 
 # A toolkit without cublasLt, which a Python package has.
 rm -f "$work/no-configure" "$work/cuda/include/cublasLt.h" "$work/some/python3"
@@ -147,7 +147,7 @@ stand_in python3 <<'SH'
 echo "$WORK/python/nvidia/cu13/"
 SH
 build
-check 'cublasLt of another place is used' called "-DCUDA_cublasLt_LIBRARY=$unpacked/cublas/lib/libcublasLt.so"
-check 'it can be linked' [ -e "$unpacked/cublas/lib/libcublasLt.so" ]
-check 'its header is found' called "-DCMAKE_CXX_FLAGS=-isystem $unpacked/cublas/include"
+check 'cublasLt in another folder is used' called "-DCUDA_cublasLt_LIBRARY=$unpacked/cublas/lib/libcublasLt.so"
+check 'cublasLt can be linked' [ -e "$unpacked/cublas/lib/libcublasLt.so" ]
+check "cublasLt's header is found" called "-DCMAKE_CXX_FLAGS=-isystem $unpacked/cublas/include"
 echo 'all as it should be'

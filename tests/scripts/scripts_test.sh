@@ -45,32 +45,32 @@ program() { run "$work/repo/ppsim" "$@"; }
 
 program --json 'two words' ''
 check 'the first run builds, passes every argument on and keeps stdout clean' prints '<--json><two words><>'
-check 'it says that it builds' said 'building program in build/release'
-check 'it says how far it is' said '^ppsim: 1 of 1'
-check 'and no plugin' called ' --target ppsim_cli$'
+check 'it reports the build' said 'building program in build/release'
+check 'it shows progress' said '^ppsim: 1 of 1'
+check 'it builds no plugin' called ' --target ppsim_cli$'
 program x
 check 'the second run still runs' prints '<x>'
-check 'the second run builds nothing and says nothing' quiet
+check 'the second run builds and prints nothing' quiet
 
 touch "$work/repo/sim/a.cpp"
 program x
 check 'a changed source is built' called 'cmake --build'
-check 'what is configured is not configured again' [ "$(grep -c -- --preset\ release\ -D "$work/calls")" = 0 ]
+check 'it does not configure again' [ "$(grep -c -- --preset\ release\ -D "$work/calls")" = 0 ]
 program replay --backend mpi
-check 'what needs a plugin has them configured' called 'cmake --preset release -D PPSIM_PLUGINS=ON$'
-check 'and built' called 'cmake --build --preset release --target ppsim_plugins$'
+check 'a command that needs a plugin configures plugins' called 'cmake --preset release -D PPSIM_PLUGINS=ON$'
+check 'a command that needs a plugin builds plugins' called 'cmake --build --preset release --target ppsim_plugins$'
 program list backends
-check 'once' quiet
+check 'plugins are built once' quiet
 touch "$work/repo/sim/a.cpp"
 program x
 program selftest
-check 'and again where only the program was built anew' called ' --target ppsim_plugins$'
-check 'with another look for what they need' called 'cmake --preset release -D PPSIM_PLUGINS=ON$'
+check 'plugins are built again after the program' called ' --target ppsim_plugins$'
+check 'plugins are configured again' called 'cmake --preset release -D PPSIM_PLUGINS=ON$'
 rm "$work/repo/sim/b.cpp"
 program x
 check 'a removed source is built' called 'cmake --build'
 program x
-check 'and then all is up to date' quiet
+check 'a further run builds nothing' quiet
 
 touch "$work/repo/sim/a.cpp" "$work/no-build"
 program x
@@ -81,23 +81,23 @@ check 'it does not run the program' [ ! -s "$work/out" ]
 rm "$work/no-build"
 program x
 check 'the next run builds again' called 'cmake --build'
-check 'and runs' prints '<x>'
+check 'the next run runs the program' prints '<x>'
 
 ln -s "$work/repo/ppsim" "$work/bin/linked"
-check 'through a link on the path' [ "$(linked y)" = '<y>' ]
+check 'it runs through a link on the path' [ "$(linked y)" = '<y>' ]
 
 touch "$work/repo/sim/a.cpp"
 "$work/repo/ppsim" 1 >"$work/out1" 2>&1 &
 program 2
 wait $! || die 'two at once: the other one'
-check 'two at once wait for each other' prints '<2>'
+check 'concurrent runs wait for each other' prints '<2>'
 
 touch "$work/no-configure" "$work/repo/sim/a.cpp" # CMake's files ask for more than they did
 program x
-check 'installs what is missing, after an update where that fails, and goes on' prints '<x>'
-check 'it says what it installs' said 'installing with apt-get: cmake libfmt-dev '
-check 'only that' called 'install --no-install-recommends cmake libfmt-dev$'
-check 'then configures afresh' called 'cmake --preset release .*--fresh'
+check 'it installs missing packages, updates the list if that fails, and continues' prints '<x>'
+check 'it lists the packages that it installs' said 'installing with apt-get: cmake libfmt-dev '
+check 'it installs nothing else' called 'install --no-install-recommends cmake libfmt-dev$'
+check 'it configures from scratch' called 'cmake --preset release .*--fresh'
 
 rm "$work/updated"
 stand_in apt-get <<'SH'
@@ -109,8 +109,8 @@ rm "$work/repo/build/release/build.ninja"
 touch "$work/no-configure" "$work/repo/sim/a.cpp"
 program x
 check 'without the packages it fails' [ "$status" = 1 ]
-check 'it says why' said 'E: no network'
-check 'and what is needed' said 'hint: it needs CMake'
+check "it shows apt-get's error" said 'E: no network'
+check 'the hint names the requirements' said 'hint: it needs CMake'
 
 mkdir "$work/no-sudo"
 for tool in bash sh cat env find dirname readlink mkdir touch flock tail grep tee mv cp dpkg-query id apt-get cmake; do
@@ -118,7 +118,7 @@ for tool in bash sh cat env find dirname readlink mkdir touch flock tail grep te
 done
 PATH=$work/no-sudo FAKE_UID=1000 program x
 check 'no root and no sudo: fails' [ "$status" = 1 ]
-check 'and says what to install' said 'hint: as root: apt-get install cmake libfmt-dev'
+check 'no root and no sudo: the hint names the packages' said 'hint: as root: apt-get install cmake libfmt-dev'
 
 written=$(grep -ohE -- '(-o|--timeline|--svg|--csv|--csv-comms|>) [a-z0-9-]+(\.tasks)?\.(csv|json|svg|toml|txt)\b' "$source_dir/README.md" "$source_dir"/docs/*.md | sed 's/.* //' | sort -u)
 check 'examples write files' [ "$(wc -w <<<"$written")" -gt 9 ]

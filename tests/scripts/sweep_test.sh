@@ -49,26 +49,26 @@ cp whole.csv kept.csv
 cp whole.csv.sweep kept.csv.sweep
 run "${sweep[@]}" --overhead 1us --table kept.csv --resume
 check 'other options are another sweep' [ "$status" = 2 ]
-check 'which is said with what differs' said "belongs to another sweep: this sweep has '--overhead 1us'"
-check 'and nothing is lost' cmp kept.csv whole.csv
+check 'the error names the difference' said "belongs to another sweep: this sweep has '--overhead 1us'"
+check 'the table is unchanged' cmp kept.csv whole.csv
 rm kept.csv.sweep
 run "${sweep[@]}" --table kept.csv --resume
-check 'a table of which nobody knows the sweep is refused' [ "$status" = 2 ]
-check 'and stays, too' cmp kept.csv whole.csv
+check 'a table of an unknown sweep is refused' [ "$status" = 2 ]
+check 'a refused table is unchanged' cmp kept.csv whole.csv
 
 # Files that are named count by what is in them.
 printf 'stages = 2\nmb = 4\n' >run.toml
 run "$ppsim" sweep --scenario run.toml --vary comm=0..9us:+1us --table files.csv
 printf 'stages = 2\nmb = 8\n' >run.toml
 run "$ppsim" sweep --scenario run.toml --vary comm=0..9us:+1us --table files.csv --resume
-check 'a scenario that was changed is another sweep' [ "$status" = 2 ]
-check 'which names the file' said 'run.toml has'
+check 'a changed scenario is another sweep' [ "$status" = 2 ]
+check 'the error names the scenario file' said 'run.toml has'
 
 # A table is not written over what is read, nor by two at once.
 cp files.csv order.csv
 run "$ppsim" sweep --schedule-file order.csv --vary comm=1us,2us --table order.csv
-check 'a table over a file that is read is refused' [ "$status" = 2 ]
-check 'which is as it was' cmp order.csv files.csv
+check 'a table that overwrites an input is refused' [ "$status" = 2 ]
+check 'the input is unchanged' cmp order.csv files.csv
 exec 9>locked.csv
 flock 9
 run "$ppsim" sweep --stages 2 --vary mb=2,4 --table locked.csv

@@ -93,7 +93,7 @@ struct Shortest {
   StageRows rows;
 };
 
-/// The shortest order, by trying every combination of orders of stages; nothing where there are more than `most`.
+/// The shortest order, by trying every combination of orders of stages; empty if there are more than `most`.
 inline std::optional<Shortest> try_all_orders(const CertificateInstance& instance, std::size_t most) {
   std::vector<StageRows> orders;
   std::size_t combinations = 1;
@@ -137,7 +137,7 @@ struct PipelineShape {
   bool split = false;
 };
 
-/// A pipeline with costs as `draw` says, each between 0 and 5; F of chunk c is its first sequence, then B, then W.
+/// A pipeline with random costs from `draw`, each between 0 and 5; F of chunk c is its first sequence, then B, then W.
 inline CertificateInstance pipeline(const PipelineShape& shape, Draw& draw) {
   CertificateInstance instance{.microbatches = shape.microbatches, .capacity = {}, .sequences = {}, .arcs = {}};
   const std::size_t chunks = shape.chunks == PipelineShape::Chunks::one ? shape.stages : 2 * shape.stages;
@@ -235,7 +235,7 @@ inline CertificateInstance waiting_instance(Draw& draw) {
   return instance;
 }
 
-/// What the checker says of a bound alone.
+/// The checker's result for a bound alone.
 inline BoundVerdict bound_of(const CertificateInstance& instance, std::int64_t bound) {
   Certificate certificate;
   certificate.instance = instance;

@@ -107,7 +107,7 @@ struct StreamOutcome {
   [[nodiscard]] Duration time(std::size_t stage, Label label) const {
     return outcome.report.stages[stage].time[static_cast<std::size_t>(label)];
   }
-  /// find_stalls(), told.
+  /// Results of find_stalls() as text.
   [[nodiscard]] std::vector<std::string> stalls() const {
     std::vector<std::string> told;
     for (const Stall& stall : find_stalls(outcome.graph, order, communicators, outcome.timeline))

@@ -12,7 +12,7 @@ namespace ppsim::test {
 
 inline constexpr std::int64_t gib = std::int64_t{1} << 30;
 
-/// One that takes `time` and holds so many GiB on its one stage.
+/// A contender with this step time and this memory (GiB) on its single stage.
 inline Contender contender(std::string name, Duration time, std::int64_t size = 0, Demands demands = {}) {
   Contender made;
   made.name = std::move(name);
@@ -23,13 +23,13 @@ inline Contender contender(std::string name, Duration time, std::int64_t size = 
   return made;
 }
 
-/// The same, 95 % of whose steps take at most `p95`.
+/// The same; 95 % of its steps take at most `p95`.
 inline Contender with_p95(Contender contender, Duration p95) {
   contender.report.spread = StepSpread{.of = {}, .p95 = p95};
   return contender;
 }
 
-/// Ranked, on devices of so many GiB (0: no limit is known).
+/// Ranks them, on devices with this memory in GiB (0: no known limit).
 inline Comparison ranked(std::vector<Contender> contenders, std::int64_t limit = 0,
                          StepFigure by = StepFigure::step_time) {
   Comparison comparison;

@@ -17,7 +17,7 @@ namespace ppsim::test {
 /// What `work` says in a child process that gets `threads` threads besides its own and no more. The limit is that of a
 /// user, and holds for all but root: root becomes a user with nothing else to do. Nothing where that is not allowed, or
 /// where somebody else is asked for more than none, as other processes of theirs count too.
-inline std::optional<std::string> said_with_threads(std::size_t threads, const std::function<std::string()>& work) {
+inline std::optional<std::string> output_with_threads(std::size_t threads, const std::function<std::string()>& work) {
   std::array<int, 2> ends{};
   if (::pipe(ends.data()) != 0) return std::nullopt;
   const pid_t child = ::fork();

@@ -19,7 +19,7 @@ std::string read_file(const std::filesystem::path& path) {
   return text.str();
 }
 
-/// Where two texts part, with the line of each: whole SVGs in a log help nobody.
+/// The first difference of two texts, with the line of each; whole SVGs in a log would not help.
 std::string first_difference(std::string_view stored, std::string_view actual) {
   const auto at = static_cast<std::size_t>(std::ranges::mismatch(stored, actual).in1 - stored.begin());
   const auto line_around = [at](std::string_view text) {

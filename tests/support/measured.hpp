@@ -29,8 +29,8 @@ inline std::size_t position_of(const Schedule& schedule, std::string_view task) 
   return static_cast<std::size_t>(found - schedule.tasks().begin());
 }
 
-/// Sends each output to another stage at once: there when its sender ends, as stages that share memory do.
-inline void hand_over(const TaskGraph& graph, Timeline& timeline) {
+/// Makes transfers take no time, as between stages that share memory.
+inline void add_instant_transfers(const TaskGraph& graph, Timeline& timeline) {
   for (std::size_t id = 0; id < graph.size(); ++id)
     if (graph.receiver(make_id<TaskId>(id))) timeline.transfers[id] = {timeline.tasks[id].end, timeline.tasks[id].end};
 }

@@ -5,7 +5,7 @@
 
 namespace ppsim::test {
 
-/// A small model with experts, whose figures a pencil can follow.
+/// A small model with experts, for computations by hand.
 inline Model small_moe() {
   return {.name = "small",
           .layers = 3,

@@ -62,7 +62,7 @@ inline std::vector<std::uint32_t> loop(std::uint32_t stages, std::uint32_t round
   return placement;
 }
 
-/// Whether each stage runs each of its sequences `microbatches` times, and nothing else.
+/// True if each stage runs exactly its sequences, each `microbatches` times.
 inline bool is_complete(const synthesis::Instance& instance, const synthesis::Order& order) {
   if (order.size() != instance.stages()) return false;
   std::vector<std::uint32_t> count(instance.sequences.size());

@@ -1,5 +1,5 @@
 #pragma once
-// A prediction and runs that differ from it by what a test says, for the views of both.
+// A prediction, and runs that differ from it as a test requires.
 
 #include "support/measured.hpp"
 

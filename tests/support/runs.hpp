@@ -51,7 +51,7 @@ inline std::vector<Task> row(const std::string& text) {
   return tasks;
 }
 
-/// A schedule of these rows, one per stage. Microbatches and chunks are as many as the highest ids say.
+/// A schedule of these rows, one per stage. The highest ids determine the numbers of microbatches and chunks.
 inline Schedule order(const Rows& rows, std::string name = "mine") {
   Shape shape{.stages = rows.size(), .microbatches = 1, .vpp = 1};
   for (const std::string& text : rows)

@@ -183,7 +183,7 @@ private:
     return found;
   }
 
-  /// What the attributes of a node say.
+  /// Values of the attributes of a node.
   struct Attributes {
     std::optional<std::uint64_t> source, destination, tag, size, nanoseconds;
   };

@@ -11,7 +11,7 @@
 
 namespace ppsim::test {
 
-/// What a node of a workload does.
+/// Operation of a node.
 enum class WorkloadKind : std::uint8_t { compute, send, receive };
 
 /// One node, with the nodes that have to end before it starts.
@@ -27,7 +27,7 @@ struct WorkloadNode {
   std::vector<std::size_t> after{}; ///< positions in Workload::nodes, of the same rank
 };
 
-/// What the files of one workload hold.
+/// Contents of the files of one workload.
 struct Workload {
   std::size_t ranks = 0;
   std::vector<WorkloadNode> nodes;  ///< rank by rank, each in the order of its file

@@ -1,4 +1,4 @@
-// Certificates, read. Types are checked here, and what the numbers have to keep to by require_well_formed().
+// Reads certificates. Checks types here; require_well_formed() checks the numbers.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/traces/certificate_file.hpp"
@@ -23,7 +23,7 @@ using ReadJson = nlohmann::ordered_json;
 
 constexpr std::string_view not_a_certificate = "docs/synthesis.md describes certificates";
 constexpr std::string_view whole_numbers = "write whole nanoseconds, bytes or counts";
-constexpr std::size_t longest_words = 4096; ///< bytes of a name, or of what else is for people
+constexpr std::size_t longest_words = 4096; ///< bytes of a name or another text
 
 class CertificateReader {
 public:
@@ -66,13 +66,13 @@ private:
                                  : value.dump(-1, ' ', false, ReadJson::error_handler_t::replace);
   }
 
-  /// What stands for a value that is missing, which has been told.
+  /// Replaces a missing value, which has been reported.
   static const ReadJson& nothing() {
     static const ReadJson none;
     return none;
   }
 
-  /// The value of a key; nothing(), with a fault, where it is missing.
+  /// The value of a key; nothing(), with a fault, if it is missing.
   const ReadJson& at(const ReadJson& object, const char* key, std::string_view pointer) {
     if (object.is_object())
       if (const auto found = object.find(key); found != object.end()) return *found;
@@ -83,7 +83,7 @@ private:
     return nothing();
   }
 
-  /// An empty one, with a fault, where it is not a list.
+  /// An empty list, with a fault, if it is not a list.
   const ReadJson& list(const ReadJson& value, std::string_view pointer) {
     static const ReadJson none = ReadJson::array();
     if (value.is_array()) return value;
@@ -112,7 +112,7 @@ private:
   Duration time(const ReadJson& object, const char* key, std::string_view pointer) {
     return Duration{integer(object, key, pointer)};
   }
-  /// A number that counts something, or names it.
+  /// A count or an index.
   template <class Pointer>
   std::size_t count(const ReadJson& value, const Pointer& pointer) {
     const std::int64_t found = integer(value, pointer);
@@ -124,7 +124,7 @@ private:
     return count(at(object, key, pointer), [&] { return fmt::format("{}/{}", pointer, key); });
   }
 
-  /// For people, who see it on a terminal.
+  /// A text for terminals.
   std::string words(const ReadJson& value, std::string_view pointer) {
     const auto is_control = [](char byte) { return static_cast<unsigned char>(byte) < 0x20 || byte == 0x7F; };
     if (!value.is_string()) {
@@ -183,7 +183,7 @@ private:
             .tail = time(json, "tail", pointer)};
   }
 
-  /// A list of so many numbers, none of them below 0.
+  /// A list of `size` non-negative numbers.
   template <std::size_t size>
   std::array<std::int64_t, size> read_numbers(const ReadJson& json, const std::string& pointer) {
     std::array<std::int64_t, size> numbers{};

@@ -1,4 +1,4 @@
-// Certificates, and what is said of them, written.
+// Writes certificates and their verdicts.
 
 #include "ppsim/traces/certificate_file.hpp"
 
@@ -29,7 +29,7 @@ WrittenJson or_null(const std::optional<Value>& value) {
   return value ? WrittenJson(*value) : WrittenJson(nullptr);
 }
 
-/// A list with an element per line, each after so many spaces.
+/// A list with one element per line, each indented.
 template <class Elements, class Make>
 std::string rows_of(const Elements& elements, std::size_t indent, Make make) {
   if (elements.empty()) return "[]";

@@ -28,15 +28,15 @@ std::uint64_t forward_of(const PpAction& action) {
   return key_of({Kind::task, make_task(Pass::forward, action.task.chunk_index, index(action.task.microbatch))});
 }
 
-/// What a step has had so far.
+/// The actions of a step so far.
 class StepContent {
 public:
-  /// Whether `action` cannot be of this step.
+  /// Whether `action` cannot belong to this step.
   [[nodiscard]] bool begins_next(const PpAction& action) const {
     if (is_update(action)) return false;
     return seen_.contains(key_of(action)) || (is_forward(action) && backwards_.contains(key_of(action)));
   }
-  /// Whether `action` is a backward whose forward is not there.
+  /// Whether `action` is a backward without its forward.
   [[nodiscard]] bool lacks_forward_of(const PpAction& action) const {
     return is_backward(action) && !seen_.contains(forward_of(action));
   }
@@ -51,7 +51,7 @@ private:
   std::unordered_set<std::uint64_t> backwards_; ///< as keys of their forwards
 };
 
-/// Where a recording's first whole step begins.
+/// Finds the first complete step of a recording.
 class FirstStep {
 public:
   explicit FirstStep(std::span<const PpAction> actions) : actions_{actions} {
@@ -72,9 +72,9 @@ public:
       }
       const std::optional<std::size_t> fault = fault_from(at);
       if (!fault) return with_receives(at);
-      at = *fault + 1; // what begins between lacks the same forward
+      at = *fault + 1; // steps that begin between lack the same forward
     }
-    return 0; // nothing whole: what is there will be found to be incomplete
+    return 0; // no complete step: later checks report what is missing
   }
 
 private:
@@ -94,7 +94,7 @@ private:
     return false;
   }
 
-  /// The first action of the step from `begin` on that cannot be in it; nothing where the step is possible.
+  /// The first action after `begin` that cannot belong to the step; none if the step is possible.
   [[nodiscard]] std::optional<std::size_t> fault_from(std::size_t begin) const {
     StepContent step;
     bool has_optimizer = false;
@@ -108,7 +108,7 @@ private:
     return std::nullopt;
   }
 
-  /// Receives right before a task are those of its step.
+  /// Includes the receives right before a task.
   [[nodiscard]] std::size_t with_receives(std::size_t at) const {
     while (at > 0 && actions_[at - 1].kind == Kind::receive) --at;
     return at;
@@ -118,13 +118,13 @@ private:
   std::unordered_map<std::uint32_t, std::size_t> lowest_; ///< microbatch of a forward, by chunk
 };
 
-/// The receive of what `task` needs.
+/// The receive of the input of `task`.
 PpAction receive_for(Task task) {
   if (task.pass == Pass::input_grad) task.pass = Pass::backward;
   return {Kind::receive, task};
 }
 
-/// Where a task lies that ran nothing on the device, between the ones beside it that did (null for none, but not both).
+/// The time of a task without kernels, between its neighbours with kernels (null if there is none, but not both).
 std::int64_t place_between(const TaskTime& task, const TaskTime* before, const TaskTime* next) {
   const bool ends_step = next == nullptr || (next->step != task.step && before != nullptr);
   PPSIM_ASSERT(!ends_step || before != nullptr);
@@ -205,7 +205,7 @@ bool ReceivedInputs::is_endless(std::int64_t step, const Task& task) const {
 std::size_t place_without_kernels(std::span<TaskTime> tasks) {
   const auto ran = [](const TaskTime& task) { return task.ran.has_value(); };
   if (std::ranges::none_of(tasks, ran)) return 0;
-  std::vector<std::size_t> behind(tasks.size()); // the next task that ran on the device; their number for none
+  std::vector<std::size_t> behind(tasks.size()); // the next task with kernels; the number of tasks if there is none
   for (std::size_t i = tasks.size(), next = i; i-- > 0; behind[i] = next)
     if (ran(tasks[i])) next = i;
   std::size_t placed = 0;

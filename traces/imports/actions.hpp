@@ -1,5 +1,5 @@
 #pragma once
-// Actions that a rank was seen to begin, one after another: their steps, and what ran for them on streams of a device.
+// Actions of a rank in order: their steps, and their kernels on streams of a device.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,42 +15,41 @@
 
 namespace ppsim::traces {
 
-/// A stretch of time, in nanoseconds of the clock of the file.
+/// A time interval, in nanoseconds of the file's clock.
 struct Stretch {
   std::int64_t start = 0;
   std::int64_t end = 0;
   bool operator==(const Stretch&) const = default;
 };
 
-/// What ran for one action, by stream: from the first kernel to the last.
+/// The extent of one action's kernels by stream: from the first kernel to the last.
 using Extents = std::map<std::uint64_t, Stretch>;
 
-/// To where `time` begins or ends, too.
+/// Extends an interval to include `time`.
 void extend(std::optional<Stretch>& stretch, Stretch time);
 void extend(Extents& extents, std::uint64_t stream, Stretch time);
-/// From the first start to the last end. There is at least one.
+/// From the first start to the last end. `extents` must not be empty.
 [[nodiscard]] Stretch hull(const Extents& extents);
 
-/// The stream that most tasks ran on; of several, that with more time. Others hold collectives, which may go on beside
+/// The stream with the most tasks; of several, the one with more time. Other streams run collectives, which may overlap
 /// the next task.
 class MainStream {
 public:
   void add_task(const Extents& extents);
-  /// 0 where no task ran on any.
+  /// 0 if no task ran on any.
   [[nodiscard]] std::uint64_t stream() const;
 
 private:
   std::map<std::uint64_t, std::pair<std::size_t, std::int64_t>> streams_; ///< tasks, time (saturating)
 };
 
-/// When a task ran on the device: where it ran on `main`, only that counts. Nothing where it launched no kernel.
+/// When a task ran on the device: only on `main` if it ran there. None if it launched no kernel.
 [[nodiscard]] std::optional<Stretch> time_on_device(const Extents& task, std::uint64_t main);
 
-/// When the inputs that a rank received were there.
+/// When a rank's received inputs arrived.
 class ReceivedInputs {
 public:
-  /// `task` as of PpAction: the receiving side's, `forward` or `backward`. No `end`: nothing says until when it was
-  /// received.
+  /// `task` as in PpAction: the receiving side's, `forward` or `backward`. No `end`: the end of the receive is unknown.
   void add_receive(std::int64_t step, const Task& task, std::optional<std::int64_t> end);
   [[nodiscard]] std::optional<std::int64_t> of(std::int64_t step, const Task& task) const;
   [[nodiscard]] bool is_endless(std::int64_t step, const Task& task) const;
@@ -60,38 +59,37 @@ private:
   std::map<Key, std::optional<std::int64_t>> ends_;
 };
 
-/// When a task ran, as far as it is known.
+/// The known times of a task.
 struct TaskTime {
   std::int64_t step = 0;
-  std::optional<Stretch> ran{};        ///< on the device; none where it launched no kernel
-  std::optional<std::int64_t> input{}; ///< when its receive had ended; none where none was seen, or it has none
+  std::optional<Stretch> ran{};        ///< on the device; none if it launched no kernel
+  std::optional<std::int64_t> input{}; ///< the end of its receive; none if unknown, or if it has none
 };
 
-/// Gives those of a rank's tasks that launched nothing a time without length, between the tasks before and after them
-/// in the order of the processor, where any task ran on the device: the processor runs ahead, so that its times say
-/// nothing beside those of the device. The partial backward of a first stage is such a task. It ran when its input was
-/// there; where that was not seen, when the task after it began (the one before it had ended, where it is the last of
-/// its step). Returns how many.
+/// Gives tasks without kernels a time of zero length between their neighbours in processor order, if any task ran on
+/// the device: the processor runs ahead, so its times do not compare with the device's. The partial backward of a first
+/// stage is such a task. Its time is the arrival of its input; if that is unknown, the start of the task after it (or
+/// the end of the one before, if it is the last of its step). Returns their number.
 std::size_t place_without_kernels(std::span<TaskTime> tasks);
 
-/// Tells of the tasks that have no times of their own: those that were placed so, and those of ranks that show no
-/// kernel of a task, which have times of `substitute`.
+/// Notes the tasks without their own times: those placed as above, and those of ranks without any kernel, which have
+/// times of `substitute`.
 void note_times(std::vector<std::string>& notes, std::size_t without_kernels, std::size_t on_processor,
                 std::string_view substitute);
 
-/// Why actions before the first whole step are dropped.
+/// Why actions before the first complete step are dropped.
 inline constexpr std::string_view begun_before = "actions of a step that began before the recording";
 
 struct ActionSteps {
-  std::size_t cut = 0;             ///< so many first actions are of a step that had begun before the recording
-  std::vector<std::int64_t> steps; ///< of every action, from 0 on; those that are cut off have 0
+  std::size_t cut = 0;             ///< number of first actions that belong to a step begun before the recording
+  std::vector<std::int64_t> steps; ///< of every action, from 0; cut off ones have 0
 };
 
-/// Tells steps apart by actions alone. A step begins with the first task, send or receive that the step before had
-/// already, or with a forward whose backward it had. Optimizers and reductions tell nothing, as there may be one of
-/// them per chunk. A recording that begins within a step gives itself away by a backward without its forward, or by a
-/// first forward that is not that of the lowest microbatch of its chunk: its first step begins at the first forward of
-/// a lowest microbatch from which on every backward has its forward, up to an optimizer or a repetition.
+/// Separates steps by actions alone. A step begins with the first task, send or receive that the step before already
+/// had, or with a forward whose backward it already had. Optimizers and reductions are no evidence, because there may
+/// be one per chunk. A recording that begins within a step is detected by a backward without its forward, or by a first
+/// forward that is not of the lowest microbatch of its chunk. Its first step begins at the first forward of a lowest
+/// microbatch after which every backward has its forward, until an optimizer or a repetition.
 [[nodiscard]] ActionSteps steps_of(std::span<const PpAction> actions);
 
 } // namespace ppsim::traces

@@ -16,7 +16,7 @@
 namespace ppsim::traces {
 namespace {
 
-/// "a, b", each made by `render`.
+/// "a, b", with `render` applied to each value.
 template <class Values, class Render>
 std::string listed(const Values& values, Render render) {
   return joined(std::views::transform(values, render), ", ");
@@ -95,7 +95,7 @@ private:
         fmt::format("{} {}", by_chunks ? "Means by chunk:" : "Means of each chunk's microbatches:", described));
   }
 
-  /// What the ends take beyond the mean stage: forward, then backward.
+  /// The extra time of the ends compared with the mean stage: forward, then backward.
   void add_ends() {
     const auto takes_time = [](const std::vector<Duration>& times) { return times != std::vector<Duration>(2); };
     if (takes_time(first_))
@@ -125,7 +125,7 @@ private:
     add_ends();
   }
 
-  /// Boundaries of which transfers were looked for, and none was recorded.
+  /// Boundaries with transfers, none of which was recorded.
   [[nodiscard]] std::vector<std::size_t> unknown_boundaries() const {
     std::vector<std::size_t> unknown;
     for (std::size_t boundary = 0; boundary < model_.transfers.size(); ++boundary)
@@ -173,7 +173,7 @@ private:
   const CostModel& model_;
   Scenario scenario_;
   CostForm form_;
-  std::vector<Duration> first_ = std::vector<Duration>(2); ///< beyond the mean stage: forward, backward
+  std::vector<Duration> first_ = std::vector<Duration>(2); ///< in addition to the mean stage: forward, backward
   std::vector<Duration> last_ = std::vector<Duration>(2);  ///< as above
   ScenarioDocument document_;
 };

@@ -26,8 +26,8 @@ struct EndDeflate {
   throw Error{ExitCode::bad_input, Problem{std::string{where}, std::move(what), std::move(hint)}};
 }
 
-/// What the end of a file says of its size, modulo 2^32: right where it has one member, and may be wrong, so that no
-/// more is believed than text usually unpacks to.
+/// The size in a file's trailer, modulo 2^32: correct for one member, otherwise possibly wrong, so limited to the usual
+/// ratio of text.
 std::size_t size_hint(std::string_view bytes) {
   constexpr std::size_t bytes_of_size = 4;
   constexpr std::size_t densest = 16;
@@ -41,7 +41,7 @@ std::size_t size_hint(std::string_view bytes) {
 constexpr std::size_t most_at_once = std::size_t{1} << 30; // zlib counts in 32 bits
 constexpr int gzip_window = 15 + 16;
 
-/// Gives it the next part of `bytes`, and takes that off.
+/// Passes the next part of `bytes` to zlib and removes it.
 void feed(z_stream& stream, std::string_view& bytes) {
   const std::size_t part = std::min(bytes.size(), most_at_once);
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data())); // zlib's interface; it only reads
@@ -56,7 +56,7 @@ void feed(z_stream& stream, std::string_view& bytes) {
          "compress or copy it again");
 }
 
-/// After the end of a member: another one begins, or there is padding of zeros.
+/// Whether another member begins after the end of one, not padding with zeros.
 bool begins_member(z_stream& stream, std::string_view where) {
   if (*stream.next_in == 0) return false;
   if (inflateReset(&stream) != Z_OK) refuse_broken(where, stream);
@@ -125,7 +125,7 @@ std::string gzip(std::string_view bytes) {
 std::string gunzip(std::string_view bytes, std::string_view where, std::uint64_t limit) {
   std::string text;
   text.reserve(std::min<std::uint64_t>(size_hint(bytes),
-                                       limit)); // so that it does not move, and is not there twice while it does
+                                       limit)); // avoids a copy when it grows
   Gunzip packed{bytes, std::string{where}, limit};
   while (packed.append_to(text)) {
   }
@@ -140,7 +140,7 @@ std::string gunzip_beginning(std::string_view bytes, std::size_t most) {
   feed(stream, bytes);
   stream.next_out = reinterpret_cast<Bytef*>(text.data());
   stream.avail_out = static_cast<uInt>(text.size());
-  static_cast<void>(inflate(&stream, Z_SYNC_FLUSH)); // whatever comes of it
+  static_cast<void>(inflate(&stream, Z_SYNC_FLUSH)); // the result does not matter
   text.erase(text.size() - stream.avail_out);
   return text;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// gzip, unpacked a piece at a time, or where it is packed at all.
+// Unpacks gzip piece by piece, or passes plain files through.
 
 #include "ppsim/traces/gzip.hpp"
 #include "ppsim/traces/import.hpp"
@@ -14,15 +14,15 @@
 
 namespace ppsim::traces {
 
-/// Unpacks gzip of one or several members a piece at a time.
+/// Unpacks gzip of one or several members piece by piece.
 class Gunzip {
 public:
-  /// Keeps what `bytes` points to. `where` is for errors.
+  /// Keeps a reference to `bytes`. `where` is for errors.
   Gunzip(std::string_view bytes, std::string where, std::uint64_t limit = most_unpacked);
   ~Gunzip() { inflateEnd(&stream_); }
-  Gunzip(const Gunzip&) = delete; // zlib keeps the place of its stream
+  Gunzip(const Gunzip&) = delete; // zlib keeps the address of its stream
   Gunzip& operator=(const Gunzip&) = delete;
-  /// Appends the next piece to `text`; false at the end. Throws Error (bad_input) for what is broken, cut off, or
+  /// Appends the next piece to `text`; false at the end. Throws Error (bad_input) if the data is corrupt, truncated, or
   /// unpacks to more than `limit`.
   bool append_to(std::string& text);
   [[nodiscard]] bool ended() const { return ended_; }
@@ -30,8 +30,8 @@ public:
   [[nodiscard]] double share() const;
 
 private:
-  std::string_view rest_; ///< that zlib has not been given
-  std::size_t size_;      ///< of all
+  std::string_view rest_; ///< not yet passed to zlib
+  std::size_t size_;      ///< total
   std::string where_;
   std::uint64_t limit_;
   std::size_t unpacked_ = 0;
@@ -41,13 +41,13 @@ private:
   std::vector<char> window_ = std::vector<char>(std::size_t{1} << 18U);
 };
 
-/// The first bytes that `bytes` unpack to, at most `most` and as far as they are whole.
+/// The first bytes that `bytes` unpack to, at most `most` and as far as they are intact.
 [[nodiscard]] std::string gunzip_beginning(std::string_view bytes, std::size_t most);
 
-/// The bytes of a file, unpacked where it is packed.
+/// The bytes of a file, unpacked if necessary.
 class PlainFile {
 public:
-  /// Keeps what `file` points to where it is not packed. Throws as gunzip() does.
+  /// Keeps a reference to the bytes of a plain file. Throws as gunzip().
   PlainFile(const ImportFile& file, std::uint64_t limit)
       : unpacked_{is_gzip(file.bytes) ? gunzip(file.bytes, file.name, limit) : std::string{}},
         plain_{is_gzip(file.bytes) ? std::string_view{} : std::string_view{file.bytes}} {}

@@ -1,4 +1,4 @@
-// Packed files where there is no zlib: in a web page.
+// Replaces unpacking if there is no zlib: in a web page.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/traces/gzip.hpp"

@@ -28,7 +28,7 @@ constexpr std::array action_words{
     ActionWord{"RESHARD", Kind::shard, Pass::forward, false},
 };
 
-/// Takes a number below `limit` off the front.
+/// Parses a number below `limit` and removes it from the front.
 std::optional<std::uint32_t> take_number(std::string_view& text, std::uint32_t limit) {
   std::uint32_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -1,5 +1,5 @@
 #pragma once
-// Actions of PyTorch's pipeline runtime by name, as it marks them in profiles: "PP:0F3", "PP:1SEND_B2".
+// Actions of PyTorch's pipeline runtime, with the names of its profile annotations: "PP:0F3", "PP:1SEND_B2".
 
 #include "ppsim/schedule/schedule.hpp"
 
@@ -12,7 +12,7 @@
 
 namespace ppsim::traces {
 
-/// What ran under one annotation of a profile.
+/// The action of one annotation of a profile.
 struct PpAction {
   enum class Kind : std::uint8_t {
     task,
@@ -23,29 +23,29 @@ struct PpAction {
     shard ///< UNSHARD, RESHARD
   };
   Kind kind{};
-  Task task{};   ///< of sends and receives the acting side's, `forward` or `backward`; of a reduction its chunk
-  Task second{}; ///< of an overlapped pair, whose first half is `task`
+  Task task{};   ///< for sends and receives the acting side's, `forward` or `backward`; for a reduction its chunk
+  Task second{}; ///< the second half of an overlapped pair; `task` is the first
   bool operator==(const PpAction&) const = default;
 };
 
-/// Chunks and microbatches in names count up to these at most.
+/// The largest chunk and microbatch numbers in names.
 inline constexpr std::uint32_t most_named_chunks = 1U << 14U;
 inline constexpr std::uint32_t most_named_microbatches = 1U << 20U;
 
-/// Why labels "PP:..." are left out that parse_pp_action() does not know.
+/// Why labels "PP:..." are dropped that parse_pp_action() does not know.
 inline constexpr const char* unknown_action = "PP: labels with an unknown action";
 
-/// The action that `name` (without "PP:") stands for; nothing where it is none, or out of range.
+/// The action that `name` (without "PP:") denotes; none if it is not an action, or out of range.
 [[nodiscard]] std::optional<PpAction> parse_pp_action(std::string_view name);
-/// One number per action, different for different ones (whole and input-gradient backwards too).
+/// A unique number for each action (also for whole and input-gradient backwards).
 [[nodiscard]] std::uint64_t key_of(const PpAction& action);
 
-/// Two tasks in one piece: OVERLAP_F_B.
+/// Whether the action is two tasks in one piece: OVERLAP_F_B.
 [[nodiscard]] inline bool is_pair(const PpAction& action) {
   return action.second.pairing == Pairing::second;
 }
 
-/// Puts the two halves of each pair in its place. All else is the same of both.
+/// Replaces each pair by its two halves. The other members are equal for both.
 template <class Item>
 void take_pairs_apart(std::vector<Item>& items, PpAction Item::*action) {
   if (std::ranges::none_of(items, is_pair, action)) return;

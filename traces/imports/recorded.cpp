@@ -22,7 +22,7 @@
 namespace ppsim::traces {
 namespace {
 
-/// The order of a step: its tasks, stage by stage, with a mark where a stage ends.
+/// The order of a step: its tasks, stage by stage, with a mark at the end of each stage.
 using OrderKey = std::vector<std::uint64_t>;
 
 OrderKey order_of(const StepEvents& step) {
@@ -72,13 +72,13 @@ Schedule schedule_of(const StepEvents& step, const ImportOptions& options, std::
 struct ReplicaStep {
   std::int64_t number = 0;
   Timeline timeline{};
-  std::vector<bool> unrecorded{};            ///< as of MeasuredRun
-  std::optional<std::int64_t> clock_error{}; ///< bound between any two stages; none: nothing bounds it
-  bool aligned = false;                      ///< clocks of stages were brought together
-  bool matched = false;                      ///< by transfers that both sides show, too
+  std::vector<bool> unrecorded{};            ///< as in MeasuredRun
+  std::optional<std::int64_t> clock_error{}; ///< bound between any two stages; none: unbounded
+  bool aligned = false;                      ///< clocks of stages were aligned
+  bool matched = false;                      ///< also by transfers recorded on both sides
 };
 
-/// A replica, before it is known which of its steps are kept.
+/// A replica, before its steps are selected.
 struct Replica {
   std::uint32_t number = 0;
   Schedule schedule;
@@ -86,7 +86,7 @@ struct Replica {
   std::vector<ReplicaStep> steps{}; ///< by rising number
 };
 
-/// Makes the steps of one replica that have its order.
+/// Builds the steps of one replica that have its order.
 class StepBuilder {
 public:
   StepBuilder(Recorded& recorded, TaskGraph graph) : recorded_{recorded}, graph_{std::move(graph)} {
@@ -97,7 +97,7 @@ public:
 
   [[nodiscard]] std::size_t transfers() const { return outputs_.size(); }
 
-  /// Nothing, counted as dropped, where it cannot be.
+  /// None, counted as dropped, if the step is impossible.
   std::optional<ReplicaStep> build(const StepEvents& events) {
     find_transfers(events);
     ReplicaStep step{.number = events.step};
@@ -120,7 +120,7 @@ public:
   }
 
 private:
-  /// An output that goes from one stage to another, and the events of it in the step at hand.
+  /// An output sent from one stage to another, with its events in the current step.
   struct OutputEvents {
     std::size_t sender;
     std::size_t receiver;
@@ -138,7 +138,7 @@ private:
     return SimTime{Duration{time + offset_[stage]}};
   }
 
-  /// The event of one side of a transfer: by the acting task, in the order of split_steps().
+  /// The event of one side of a transfer, by the acting task, in the order of split_steps().
   const TransferEvent* find(const StepEvents& step, std::size_t acting, bool is_send) {
     const Task& task = schedule().tasks()[acting];
     const Pass direction = task.pass == Pass::forward ? Pass::forward : Pass::backward;
@@ -180,7 +180,7 @@ private:
     return result;
   }
 
-  /// Stages whose clocks are said to be one are believed unless something is used before it was made.
+  /// Accepts a stated common clock unless something is used before it was made.
   void settle_clocks(const StepEvents& events, ReplicaStep& step) {
     const std::vector<StampedTransfer> found = stamped_transfers(events);
     offset_.assign(schedule().shape().stages, 0);
@@ -198,8 +198,8 @@ private:
     for (std::int64_t& offset : offset_) offset -= zero;
   }
 
-  /// It ends when the receiver says so, but not before its content was made nor after it was used. Of the time before,
-  /// the side that came first waited for the other: it took what the one that came last says.
+  /// The transfer ends when the receiver says so, but not before its content was made nor after it was used. Before
+  /// that, the side that came first waited for the other: the duration is that of the later side.
   [[nodiscard]] Span transfer_of(const OutputEvents& output, const Timeline& timeline) const {
     const SimTime made = timeline.tasks[output.sender].end;
     const SimTime used = timeline.tasks[output.receiver].start;
@@ -211,7 +211,7 @@ private:
     return {std::max(made, end - Duration{std::min(length, max_duration.count())}), end};
   }
 
-  /// A moment of a stage, at most a day off the step.
+  /// A time of a stage, at most one day from the step.
   [[nodiscard]] SimTime limited(std::uint32_t stage, std::int64_t time) const {
     const std::int64_t day = max_duration.count();
     return std::clamp(at(stage, std::clamp(time, -2 * day, 2 * day)), SimTime{}, SimTime{max_duration});
@@ -248,7 +248,7 @@ private:
     add_optimizer(optimizer, timeline);
   }
 
-  /// Of all stages or of none, and not before a stage's tasks have ended.
+  /// For all stages or none, and not before a stage's tasks have ended.
   void add_optimizer(const std::vector<std::optional<Span>>& found, Timeline& timeline) {
     const auto there =
         static_cast<std::size_t>(std::ranges::count_if(found, [](const auto& span) { return span.has_value(); }));
@@ -268,11 +268,11 @@ private:
   Recorded& recorded_;
   TaskGraph graph_;
   std::vector<OutputEvents> outputs_;
-  std::vector<std::int64_t> offset_; ///< by stage, of the step at hand
+  std::vector<std::int64_t> offset_; ///< by stage, for the current step
   std::size_t matched_ = 0;
 };
 
-/// The run that the steps of a replica are.
+/// The run with the steps of a replica.
 MeasuredRun run_of(Replica replica, const Recorded& recorded, std::string_view where) {
   MeasuredRun run{.schedule = std::move(replica.schedule), .facts = recorded.facts};
   if (run.facts.backend.empty()) run.facts.backend = "import";
@@ -292,7 +292,7 @@ MeasuredRun run_of(Replica replica, const Recorded& recorded, std::string_view w
     if (const auto peak = recorded.peak_bytes.find({replica.number, static_cast<std::uint32_t>(stage)});
         peak != recorded.peak_bytes.end())
       measured.peak_bytes = Bytes{peak->second};
-    constexpr Duration enough = 1000 * max_duration; // sums of more are no sums of a run
+    constexpr Duration enough = 1000 * max_duration; // sums above are not valid for a run
     for (const Timeline& step : run.steps)
       for (const TaskId id : run.schedule.task_ids(stage))
         measured.busy = std::min(measured.busy + step.tasks[index(id)].length(), enough);
@@ -301,8 +301,8 @@ MeasuredRun run_of(Replica replica, const Recorded& recorded, std::string_view w
   return run;
 }
 
-/// Replicas are compared step by step: only steps that all have are kept. A replica without any of them goes itself;
-/// those with the most steps say which they are.
+/// Replicas are compared step by step: keeps only steps that all have. Drops a replica without any of them; the
+/// replicas with the most steps define them.
 void keep_common_steps(std::vector<Replica>& replicas, DropCounts& dropped) {
   std::vector<Replica*> by_steps;
   by_steps.reserve(replicas.size());
@@ -364,7 +364,7 @@ private:
 
   using SameOrder = std::vector<const StepEvents*>;
 
-  /// The steps that are whole.
+  /// The complete steps, by order.
   std::map<OrderKey, SameOrder> orders_of(std::span<const StepEvents> steps) {
     std::map<OrderKey, SameOrder> orders;
     for (const StepEvents& step : steps) {
@@ -378,7 +378,7 @@ private:
     return orders;
   }
 
-  /// Of the orders that can have run, the one of most steps is the replica's.
+  /// Of the possible orders, the one with the most steps is the replica's.
   void add_replica(std::span<const StepEvents> steps) {
     const std::map<OrderKey, SameOrder> orders = orders_of(steps);
     std::vector<const SameOrder*> by_steps;
@@ -398,7 +398,7 @@ private:
       ++dropped_["replicas without a complete step"];
   }
 
-  /// Nothing where the tasks make no schedule, or one that cannot have run.
+  /// None if the tasks do not form a schedule, or an impossible one.
   std::optional<TaskGraph> graph_of(const SameOrder& steps) {
     try {
       Schedule schedule = schedule_of(*steps.front(), options_, where_);
@@ -421,7 +421,7 @@ private:
     return replica;
   }
 
-  /// Replicas of one run do the same. Those of another run have other shapes, and those without the files of a stage.
+  /// Replicas of one run have equal shapes. Others are of another run, or lack the files of a stage.
   void check_shapes() const {
     const auto words = [](const Replica& replica) {
       const Shape& shape = replica.schedule.shape();
@@ -437,13 +437,13 @@ private:
                         "give the files of all stages of each replica, and of one run only"}};
   }
 
-  /// `parted`: of how many pairs the halves had to be told apart.
+  /// `parted`: number of pairs whose halves had to be separated.
   void add_notes(std::size_t parted) {
     std::size_t transfers = 0;
-    std::size_t unrecorded = 0; // of those, the ones that no side shows
+    std::size_t unrecorded = 0; // those that neither side recorded
     std::size_t aligned = 0;    // steps
-    std::size_t matched = 0;    // of those, the ones that had transfers to align by
-    std::size_t unbounded = 0;  // of those, the ones whose clocks may be off by any time
+    std::size_t matched = 0;    // those with transfers for the alignment
+    std::size_t unbounded = 0;  // those with unbounded clocks
     for (const Replica& replica : replicas_)
       for (const ReplicaStep& step : replica.steps) {
         transfers += replica.transfers;
@@ -499,7 +499,7 @@ private:
   DropCounts& dropped_; ///< of `recorded_`
   std::vector<Replica> replicas_;
   std::string first_fault_;
-  std::vector<Problem> first_error_; ///< of whole steps that make no run
+  std::vector<Problem> first_error_; ///< of complete steps that do not form a run
 };
 
 } // namespace

@@ -34,7 +34,7 @@ auto place_in_run(const auto& event) {
   return std::tuple{event.replica, event.step};
 }
 
-/// The same events give the same order, in whatever order they came.
+/// Equal events give an equal order, however they were sorted.
 auto rank(const TaskEvent& event) {
   return std::tuple{event.replica,
                     event.step,
@@ -63,7 +63,7 @@ void keep_possible(std::vector<Event>& events, DropCounts& dropped) {
   std::ranges::sort(events, {}, [](const Event& event) { return rank(event); });
 }
 
-/// Takes the events of a step off the front of `events`, and those before it, which are of no step with tasks.
+/// Removes the events of a step from the front of `events`, and those before it, which belong to no step with tasks.
 template <class Event>
 std::span<Event> take_step(std::span<Event>& events, std::tuple<std::uint32_t, std::int64_t> step,
                            DropCounts& dropped) {
@@ -76,11 +76,11 @@ std::span<Event> take_step(std::span<Event>& events, std::tuple<std::uint32_t, s
   return found;
 }
 
-/// What a step has of each chunk and microbatch; one bit per pass.
+/// The passes of each chunk and microbatch in a step; one bit per pass.
 class Cells {
 public:
   Cells(std::size_t chunks, std::size_t microbatches) : microbatches_{microbatches}, seen_(chunks * microbatches) {}
-  /// False where it was there before.
+  /// False if it already exists.
   bool add(const Task& task) {
     std::uint8_t& cell = seen_[task.chunk_index * microbatches_ + index(task.microbatch)];
     const auto bit = static_cast<std::uint8_t>(1U << static_cast<unsigned>(task.pass));
@@ -88,7 +88,7 @@ public:
     cell |= bit;
     return is_new;
   }
-  /// The first cell that is not what it has to be, in words.
+  /// The first incomplete cell, in words.
   [[nodiscard]] std::optional<std::string> first_missing(bool forward_only) const {
     constexpr std::uint8_t forward = 1;
     constexpr std::uint8_t whole = 1 | 2;
@@ -110,8 +110,8 @@ private:
   std::vector<std::uint8_t> seen_;
 };
 
-/// Counts the times of a step from its first task on, or where stages have clocks of their own from the first task of
-/// the stage. What is further off than anything in a step is left that far.
+/// Makes the times of a step relative to its first task, or, with separate clocks, to the first task of the stage.
+/// Saturates times that are too far off.
 void count_from_start(const StepEvents& step, bool one_clock) {
   constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
   constexpr std::int64_t far = 2 * max_duration.count();
@@ -131,7 +131,7 @@ void count_from_start(const StepEvents& step, bool one_clock) {
   apply(step.updates);
 }
 
-/// The share of the first of two tasks in what both take.
+/// The first task's share of the time of two tasks.
 double share(const TimesAlone& alone, const Task& first, const Task& second) {
   const auto passes_in = [](const Task& task) { return task.pass == Pass::backward ? 2.0 : 1.0; };
   const std::optional<double> one = alone.time_of(first);

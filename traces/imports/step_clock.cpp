@@ -10,18 +10,18 @@ namespace {
 
 constexpr std::int64_t no_bound = std::numeric_limits<std::int64_t>::max();
 
-/// What two stages know of each other's clocks; `low` is the lower of the two. An offset is what the clock of the
-/// higher one lacks.
+/// Information about the offset between two stages' clocks; `low` is the lower one. The offset is added to the higher
+/// one's clock.
 struct Link {
-  std::int64_t least = -no_bound; ///< offset that causality asks for
-  std::int64_t most = no_bound;   ///< offset that it allows
-  std::vector<std::int64_t> up;   ///< offsets by which both sides of a transfer end together, low to high
+  std::int64_t least = -no_bound; ///< least offset by causality
+  std::int64_t most = no_bound;   ///< largest offset by causality
+  std::vector<std::int64_t> up;   ///< offsets with which both sides of a transfer end together, low to high
   std::vector<std::int64_t> down; ///< as above, high to low
 };
 
 struct Offset {
   std::int64_t value = 0;
-  std::optional<std::int64_t> error{}; ///< none: nothing bounds it
+  std::optional<std::int64_t> error{}; ///< none: unbounded
 };
 
 std::int64_t median(std::vector<std::int64_t>& values) {
@@ -38,14 +38,14 @@ bool has_both_bounds(const Link& link) {
   return link.least != -no_bound && link.most != no_bound;
 }
 
-/// Where causality has both bounds, the middle; else the one that it has.
+/// The middle of both bounds of causality; otherwise the only bound.
 Offset by_causality(const Link& link) {
   if (has_both_bounds(link))
     return {middle(link.least, link.most), (std::max(link.least - link.most, link.most - link.least) + 1) / 2};
   return {link.least != -no_bound ? link.least : link.most, std::nullopt};
 }
 
-/// What one side notices late does not show where transfers go one way only.
+/// Late polling on one side is not visible if transfers go in one direction only.
 Offset by_one_direction(Link& link) {
   const std::int64_t seen = median(link.up.empty() ? link.down : link.up);
   const std::int64_t value = std::clamp(seen, link.least, link.most);
@@ -84,18 +84,18 @@ Links links_of(std::span<const StampedTransfer> transfers) {
   return links;
 }
 
-/// A stage whose clock was set by that of another.
+/// A stage whose clock was set from that of another.
 struct SetClock {
   std::uint32_t stage;
-  std::size_t from;                  ///< position of the other; its own: the first
+  std::size_t from;                  ///< position of the other stage; for the first, its own
   std::optional<std::int64_t> error; ///< between the two
 };
-/// Each after the one that it is from.
+/// Each after the stage that it was set from.
 using Reached = std::vector<SetClock>;
 
-/// The errors between two stages add up along the way from one to the other: the most that they do.
+/// Errors between two stages add up along the path between them: returns the largest sum.
 std::optional<std::int64_t> largest_sum(const Reached& tree) {
-  std::vector<std::int64_t> longest(tree.size(), 0); // way from a stage to one that is set by it
+  std::vector<std::int64_t> longest(tree.size(), 0); // path from a stage to one set from it
   std::int64_t largest = 0;
   for (std::size_t i = tree.size(); i-- > 1;) {
     if (!tree[i].error) return std::nullopt;
@@ -118,7 +118,7 @@ std::int64_t worst_violation(std::span<const StampedTransfer> transfers, std::sp
 StageClocks align_clocks(std::size_t stages, std::span<const StampedTransfer> transfers) {
   struct Neighbour {
     std::uint32_t stage;
-    Offset offset; ///< of its clock to ours
+    Offset offset; ///< of its clock to this one
   };
   std::vector<std::vector<Neighbour>> neighbours(stages);
   for (const auto& [ends, link] : links_of(transfers)) {
@@ -131,7 +131,7 @@ StageClocks align_clocks(std::size_t stages, std::span<const StampedTransfer> tr
   tree.reserve(stages);
   std::vector<bool> known(stages, false);
   std::size_t roots = 0;
-  for (std::uint32_t root = 0; root < stages; ++root) { // one round is enough, unless no output joins some stages
+  for (std::uint32_t root = 0; root < stages; ++root) { // one round is enough, unless some stages are not connected
     if (known[root]) continue;
     known[root] = true;
     ++roots;

@@ -28,7 +28,7 @@ Json summary_json(const Accuracy& accuracy, const ErrorSummary& summary) {
   return json;
 }
 
-Json run_json(const HeldRun& run) {
+Json run_json(const ValidatedRun& run) {
   const Validation& validation = run.validation;
   return {{"group", run.group},
           {"name", run.name},

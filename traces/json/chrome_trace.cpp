@@ -41,12 +41,12 @@ constexpr std::size_t reduction_thread = 1'000'000; // beyond any lane of transf
 constexpr std::array<std::string_view, 2> direction_names{"activations in", "gradients in"};
 constexpr std::array<std::string_view, 2> arrow_names{"activation", "gradient"};
 
-/// Any text as a JSON string; bytes that are no UTF-8 are replaced.
+/// Any text as a JSON string; invalid UTF-8 is replaced.
 std::string json_string(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-/// Thread of one lane of transfers: the lanes of both directions take turns.
+/// Thread of one lane of transfers: the lanes of both directions alternate.
 constexpr std::size_t thread_of(std::size_t lane, std::size_t direction) {
   return 1 + 2 * lane + direction;
 }
@@ -109,7 +109,7 @@ private:
 };
 
 std::string TraceWriter::write() {
-  // What a task usually takes with its transfer and counters. A buffer that grows step by step is copied each time.
+  // The usual size of a task with its transfer and counters. A growing buffer would be copied each time.
   constexpr std::size_t usual_bytes = 640;
   out_.reserve(schedule_.size() * usual_bytes);
   sort_transfers();
@@ -138,7 +138,7 @@ void TraceWriter::sort_transfers() {
     if (!receiver) continue;
     sender_of_[index(*receiver)] = sender;
     const std::size_t direction = schedule_.task(sender).pass == Pass::forward ? 0 : 1;
-    if (timeline_.transfers[id].length() > Duration{0}) // one that takes no time shows as an arrow only
+    if (timeline_.transfers[id].length() > Duration{0}) // one of zero length is only an arrow
       arriving_[index(schedule_.stage_of(*receiver))][direction].push_back(sender);
   }
   const auto start = [&](TaskId sender) { return std::pair{timeline_.transfers[index(sender)].start, sender}; };
@@ -169,7 +169,7 @@ void TraceWriter::compute(std::size_t stage) {
     id += task(stage, make_id<TaskId>(id));
 }
 
-/// Writes one slice and its arrows; returns how many tasks it stands for.
+/// Writes one slice and its arrows; returns the number of tasks in it.
 std::size_t TraceWriter::task(std::size_t stage, TaskId id) {
   const Task& task = schedule_.task(id);
   const Span& span = timeline_.tasks[index(id)];
@@ -198,9 +198,8 @@ std::size_t TraceWriter::task(std::size_t stage, TaskId id) {
   return one_piece ? 2 : 1;
 }
 
-/// The arrow that ends at a task and the one that leaves it. An arrow sticks to the slice that is open at its time: it
-/// ends at the start of the receiver and begins a nanosecond before the end of the sender, since at the end the next
-/// slice may have begun.
+/// The arrows to and from a task. An arrow attaches to the slice that is open at its time: it ends at the start of the
+/// receiver and begins 1 ns before the end of the sender, because at the end the next slice may have begun.
 void TraceWriter::arrows(std::size_t stage, TaskId id) {
   const Span& span = timeline_.tasks[index(id)];
   const std::size_t direction = schedule_.task(id).pass == Pass::forward ? 0 : 1;
@@ -218,7 +217,7 @@ void TraceWriter::arrows(std::size_t stage, TaskId id) {
   }
 }
 
-/// Spreads the transfers over as few threads as it takes to keep those of one thread apart.
+/// Distributes the transfers over as few threads as possible without overlaps.
 void TraceWriter::transfers(std::size_t stage, std::size_t direction) {
   using Lane = std::pair<SimTime, std::size_t>; // when it is free again, and its number
   std::priority_queue<Lane, std::vector<Lane>, std::greater<>> lanes;
@@ -250,7 +249,7 @@ void TraceWriter::transfer(std::size_t stage, std::size_t direction, std::size_t
   put("}}}}");
 }
 
-/// The stage's optimizer step, and its reductions on threads of their own, since they run beside the tasks.
+/// The stage's optimizer step, and its reductions on separate threads, because they overlap the tasks.
 void TraceWriter::update(std::size_t stage) {
   if (timeline_.optimizer.empty()) return;
   if (const Span& step = timeline_.optimizer[stage].span; step.length() > Duration{0}) {

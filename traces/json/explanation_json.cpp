@@ -24,7 +24,7 @@ Json time_json(const std::array<Duration, label_count>& time) {
 }
 
 Json suspect_json(const Suspect& suspect) {
-  const auto pass_json = [](const PassBeside& pass) {
+  const auto pass_json = [](const PassComparison& pass) {
     return Json{{"pass", std::string{letter(pass.pass)}},
                 {"mean_ns", pass.own.count()},
                 {"others_mean_ns", pass.others.count()}};

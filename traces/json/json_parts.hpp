@@ -1,5 +1,5 @@
 #pragma once
-// What JSON documents have in common.
+// Shared parts of JSON documents.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/measured/measured.hpp"
@@ -19,7 +19,7 @@ namespace ppsim::traces {
 
 using Json = nlohmann::ordered_json;
 
-/// All metrics that are known, under their tags.
+/// All known metrics, by tag.
 inline void add_metrics(Json& json, const RunReport& report) {
   for (const Metric& metric : metrics())
     if (metric.time != nullptr)
@@ -37,7 +37,7 @@ inline Json demands_json(const Demands& demands) {
           {"asynchronous", demands.asynchronous}};
 }
 
-/// What `make` gives for each of `items`.
+/// The results of `make` for `items`.
 template <class Items, class Make>
 Json list_of(const Items& items, Make make) {
   Json list = Json::array();
@@ -49,7 +49,7 @@ inline Json in_nanoseconds(const std::vector<Duration>& times) {
   return list_of(times, [](Duration time) { return time.count(); });
 }
 
-/// JSON has no word for what is not a number, which a loss may well be.
+/// JSON cannot express a NaN, which a loss may be.
 inline Json number(double value) {
   return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
@@ -103,7 +103,7 @@ inline Json variable_work_json(const VariableWork& work) {
           {"constant_waits_ns", work.constant_waits.count()}};
 }
 
-/// All that a proof is; null for none.
+/// A proof; null if there is none.
 inline Json proof_json(const std::optional<Proof>& proof) {
   if (!proof) return nullptr;
   return Json{{"same_order", proof->same_order},
@@ -114,7 +114,7 @@ inline Json proof_json(const std::optional<Proof>& proof) {
               {"losses", list_of(proof->losses, number)}};
 }
 
-/// With whether it holds.
+/// Also whether it holds.
 inline Json judged_proof_json(const std::optional<Proof>& proof) {
   if (!proof) return nullptr;
   Json json{{"holds", proof->holds()}};
@@ -122,13 +122,13 @@ inline Json judged_proof_json(const std::optional<Proof>& proof) {
   return json;
 }
 
-/// As text that ends with a newline. Text that is no UTF-8 (a title, say) is shown with replacement characters rather
-/// than refused.
+/// The text of a document, ending with a newline. Invalid UTF-8 (in a title, for example) is replaced rather than
+/// refused.
 inline std::string document(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-/// A document that is to go on after its last value.
+/// A document without its end, to be continued after its last value.
 inline std::string without_end(std::string document) {
   constexpr std::string_view end = "\n}\n";
   PPSIM_ASSERT(document.ends_with(end));

@@ -1,4 +1,4 @@
-// JSON documents of others, as far as they can be parsed and are no attack.
+// Parses JSON documents from others; refuses hostile ones.
 
 #include "parsed_json.hpp"
 
@@ -16,10 +16,10 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-constexpr std::size_t deepest = 8;      ///< far more than a document of ours has
-constexpr std::size_t most_keys = 1000; ///< as above; a key is looked for among all of its object
+constexpr std::size_t deepest = 8;      ///< far deeper than any document of ppsim
+constexpr std::size_t most_keys = 1000; ///< far more than any document of ppsim; lookups are linear in an object's keys
 
-/// Keys that occur twice, and nesting and objects without end, which the parser itself lets pass.
+/// Checks for repeated keys, and excessive nesting and objects, which the parser accepts.
 class StructureCheck {
 public:
   StructureCheck(std::string_view where, std::string_view hint) : where_{where}, hint_{hint} {}

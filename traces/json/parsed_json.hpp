@@ -1,5 +1,5 @@
 #pragma once
-// JSON documents of others, parsed.
+// Parses JSON documents from others.
 
 #include <string_view>
 
@@ -7,9 +7,9 @@
 
 namespace ppsim::traces {
 
-/// `text` as a document whose keys stay in their order. Throws Error (bad_input) by line and column where it is no
-/// JSON, and where keys occur twice or lists and objects are nested deeper than any document of ours. `where` names the
-/// file; `not_one` is the hint where it is no such document, and `range` where a number is out of any range.
+/// `text` as a document that keeps the order of keys. Throws Error (bad_input) by line and column if it is not JSON, if
+/// keys are repeated, or if lists and objects are nested deeper than in any document of ppsim. `where` names the file;
+/// `not_one` is the hint for other documents, and `range` for a number out of range.
 [[nodiscard]] nlohmann::ordered_json parsed_json(std::string_view text, std::string_view where,
                                                  std::string_view not_one, std::string_view range);
 

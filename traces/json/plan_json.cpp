@@ -71,7 +71,7 @@ private:
 
 } // namespace
 
-std::string plan_json(const PlanRequest& request, const RankedPlan& plan, const PlanAnswers& answers,
+std::string plan_json(const PlanRequest& request, const RankedPlan& plan, const PlanAnalysis& analysis,
                       const RunWordsOf& words_of) {
   const Rows rows{request, words_of};
   const auto of = [&](const auto& each) { return rows.of(each); };
@@ -84,10 +84,10 @@ std::string plan_json(const PlanRequest& request, const RankedPlan& plan, const 
             {"too_large", plan.too_large}};
   json["memory_limit_bytes"] = plan.memory_limit ? Json(plan.memory_limit->count()) : Json(nullptr);
   json["rows"] = list_of(plan.rows, of);
-  json["simpler"] = rows.of(answers.simpler);
-  json["balanced"] = rows.of(answers.balanced);
-  json["front"] = list_of(answers.front, of);
-  json["other_constants"] = list_of(answers.changes, of);
+  json["simpler"] = rows.of(analysis.simpler);
+  json["balanced"] = rows.of(analysis.balanced);
+  json["front"] = list_of(analysis.front, of);
+  json["other_constants"] = list_of(analysis.changes, of);
   if (plan.closest) json["closest"] = rows.of(plan.closest);
   if (plan.refused > 0) json["refused"] = {{"simulated", plan.refused}, {"reason", as_flags(plan.refusal)}};
   return json.dump(2) + "\n";

@@ -10,17 +10,17 @@
 namespace ppsim::traces {
 namespace {
 
-/// Null where nothing has an error.
+/// Null if no run has an error.
 Json half_json(const ErrorFigures& figures) {
   if (figures.runs == 0) return nullptr;
   return {{"runs", figures.runs}, {"median_error", number(figures.median)}, {"bias", number(figures.bias)}};
 }
 
-Json held_name(const HeldPublished& held) {
+Json held_name(const PublishedPrediction& held) {
   return {{"set", held.run.set}, {"run", held.run.name}};
 }
 
-Json figures_json(const ErrorFigures& figures, const HeldPublished* worst, std::optional<double> worst_error) {
+Json figures_json(const ErrorFigures& figures, const PublishedPrediction* worst, std::optional<double> worst_error) {
   const bool none = figures.runs == 0;
   return {{"median_error", none ? Json(nullptr) : number(figures.median)},
           {"worst_error", none ? Json(nullptr) : number(worst_error.value_or(0))},
@@ -30,7 +30,7 @@ Json figures_json(const ErrorFigures& figures, const HeldPublished* worst, std::
 
 /// `kind`: "set" or "device".
 Json published_group_json(const PublishedErrors& errors, const PublishedGroup& group, std::string_view kind) {
-  const HeldPublished* const worst = group.step.runs == 0 ? nullptr : &errors.runs[group.step.worst];
+  const PublishedPrediction* const worst = group.step.runs == 0 ? nullptr : &errors.runs[group.step.worst];
   Json json{{std::string{kind}, group.name}};
   if (kind == "device") json["sets"] = group.sets;
   json["runs"] = group.step.runs;
@@ -40,13 +40,13 @@ Json published_group_json(const PublishedErrors& errors, const PublishedGroup& g
   json["check"] = half_json(group.check);
   json["peak"] = nullptr;
   if (group.peak.runs == 0) return json;
-  const HeldPublished& worst_peak = errors.runs[group.peak.worst];
+  const PublishedPrediction& worst_peak = errors.runs[group.peak.worst];
   json["peak"] = Json{{"runs", group.peak.runs}};
   json["peak"].update(figures_json(group.peak, &worst_peak, worst_peak.peak_error()));
   return json;
 }
 
-Json held_json(const HeldPublished& held) {
+Json held_json(const PublishedPrediction& held) {
   const PublishedRun& run = held.run;
   const bool is_known = !held.refused;
   const std::optional<double> peak_error = held.peak_error();

@@ -40,7 +40,7 @@ std::string replay_json(const TaskGraph& graph, const Timeline& timeline, const 
               {"memory_as_predicted", validation.knows_memory ? Json(validation.same_peaks()) : Json(nullptr)},
               {"memory", memory_json(run, validation)}};
   if (!facts.drawn_steps.empty()) replay["drawn_steps_ns"] = in_nanoseconds(facts.drawn_steps);
-  // The report may be long, so that it is continued, by a document without its brace, rather than read again.
+  // The report may be long, so its text is continued with a document without its brace, instead of parsing it.
   return without_end(report_json(graph, timeline, report, tasks)) + "," + document({{"replay", replay}}).substr(1);
 }
 

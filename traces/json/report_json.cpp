@@ -41,7 +41,7 @@ Json span_json(const Span& span) {
   return {{"start_ns", span.start.time_since_epoch().count()}, {"end_ns", span.end.time_since_epoch().count()}};
 }
 
-/// What follows a stage's tasks, where something does.
+/// Adds the work after a stage's tasks, if any.
 void add_update(Json& json, const Timeline& timeline, StageId stage) {
   if (timeline.optimizer.empty()) return;
   json["reductions"] = Json::array();
@@ -195,7 +195,7 @@ Json report_head(const TaskGraph& graph, const Timeline& timeline, const RunRepo
   return json;
 }
 
-/// The critical path and the tasks are written by hand: there may be millions, and a tree of them would take gigabytes.
+/// Written without a JSON tree: there may be millions of tasks, and a tree would take gigabytes.
 void append_path(std::string& out, const TaskGraph& graph, const Timeline& timeline, const RunReport& report) {
   std::string_view separator = "\n";
   for (const PathStep& step : report.critical_path) {

@@ -7,7 +7,7 @@
 namespace ppsim::traces {
 namespace {
 
-/// An error without bound, of a figure that was measured as zero, becomes null.
+/// An infinite error, of a figure that was measured as zero, becomes null.
 Json stage_json(const Validation& validation, std::size_t stage) {
   const StageError& error = validation.stages[stage];
   Json json{{"stage", stage},

@@ -1,8 +1,8 @@
-// Tables of published runs, as CSV with a head:
+// Tables of published runs, as CSV with a header:
 //   set,half,run,source,step_s,peak_gb,arguments
 //   A,fit,1.5B p8 m24,2401.10241 Table 4,1.52542,30,--stages 8 --mb 24 --layout 'Et|t|tL'
-// The names in the head say which column is which. A value with a comma in it stands in double quotes, and ends on its
-// line. Places in errors are name:line:column, counted from 1; the column is the byte at which the value begins.
+// The names in the header identify the columns. A value with a comma is in double quotes, and ends on its line. Places
+// in errors are name:line:column, counted from 1; the column is the byte at which the value begins.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/base/words.hpp"
@@ -29,7 +29,7 @@ constexpr bool can_be_left_out(Given column) {
   return column == Given::half || column == Given::peak_gb;
 }
 
-/// As long as any time may be (parse_duration), and as much as no device holds.
+/// The longest time (parse_duration), and more memory than any device has.
 constexpr double longest_step_s = 86'400, largest_peak_gb = 1e6;
 constexpr double nano = 1e9;
 constexpr std::size_t most_given_columns = 64;
@@ -37,11 +37,11 @@ constexpr std::size_t most_given_columns = 64;
 /// A value, without its quotes.
 struct Value {
   std::string text;
-  std::size_t column = 0; ///< where it begins, from 1
+  std::size_t column = 0; ///< its first byte, from 1
 };
 
-/// Words as a shell splits them where nothing is to be replaced: quotes hold together what is between them, and behind
-/// a backslash any character is one of a word. Nothing where a quote is not closed.
+/// Words as a shell splits them without expansion: quotes group characters, and a backslash escapes one. None if a
+/// quote is not closed.
 std::optional<std::vector<std::string>> shell_words(std::string_view text) {
   std::vector<std::string> found;
   bool inside = false;
@@ -94,7 +94,7 @@ private:
     });
   }
 
-  /// The values of a line, into values_; false where it is none.
+  /// Splits a line into values_; false if it is invalid.
   bool split(std::string_view line) {
     values_.clear();
     for (std::size_t at = 0;; ++at) {
@@ -111,7 +111,7 @@ private:
     }
   }
 
-  /// From a quote on; then `at` is after the one that closes it.
+  /// Reads a quoted value; `at` is then after its closing quote.
   bool take_quoted(std::string_view line, std::size_t& at, Value& value) {
     for (++at;; ++at) {
       if (at == line.size()) {
@@ -165,13 +165,13 @@ private:
     at = column;
   }
 
-  /// Null where the file has no such column.
+  /// Null if the file has no such column.
   [[nodiscard]] const Value* value_in(Given given) const {
     const std::optional<std::size_t> at = at_[static_cast<std::size_t>(given)];
     return at ? &values_[*at] : nullptr;
   }
 
-  /// A text that must not be empty where it is needed.
+  /// A text that must not be empty if it is needed.
   std::string text(Given given, bool is_needed) {
     const Value& value = *value_in(given);
     const std::string_view name = given_names[static_cast<std::size_t>(given)];
@@ -181,7 +181,7 @@ private:
     return value.text;
   }
 
-  /// In billionths: nanoseconds of seconds, bytes of gigabytes. Nothing where it is not a number above 0.
+  /// In billionths: nanoseconds of seconds, bytes of gigabytes. None if it is not a number above 0.
   std::optional<std::int64_t> billionths(const Value& value, std::string_view name, double most,
                                          std::string_view hint) {
     const std::optional<double> number = decimal_of(value.text);
@@ -232,7 +232,7 @@ private:
   std::size_t line_ = 0;
   std::size_t columns_ = 0;
   std::array<std::optional<std::size_t>, given_names.size()> at_; ///< by Given
-  std::vector<Value> values_;                                     ///< of the line being read
+  std::vector<Value> values_;                                     ///< of the current line
   std::vector<PublishedRun> runs_;
   Problems problems_;
 };

@@ -1,5 +1,4 @@
-// Run files, read. Nothing in a file is trusted: types, counts and ranges are checked here, and what the times have to
-// keep to by check_run().
+// Reads run files without trusting them: types, counts and ranges are checked here, and times by check_run().
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/traces/run_file.hpp"
@@ -66,7 +65,7 @@ private:
     fault([&] { return std::pair{std::string{place}, std::string{what}}; }, hint);
   }
 
-  /// The value of a key; null, with a fault, where it is missing.
+  /// The value of a key; null, with a fault, if it is missing.
   const Json& at(const Json& object, const char* key, std::string_view place) {
     static const Json nothing;
     if (object.is_object())
@@ -103,7 +102,7 @@ private:
   std::int64_t integer(const Json& object, const char* key, std::string_view place) {
     return integer(at(object, key, place), [&] { return fmt::format("{}, {}", place, key); });
   }
-  /// A number that counts something, or names it.
+  /// A count or an index.
   std::size_t count(const Json& object, const char* key, std::string_view place) {
     const std::int64_t value = integer(object, key, place);
     if (value >= 0 && value <= std::int64_t{0xFFFFFFFE}) return static_cast<std::size_t>(value);
@@ -124,7 +123,7 @@ private:
     return false;
   }
 
-  /// Text for people, who see it on a terminal.
+  /// A text for terminals.
   std::string words(const Json& object, const char* key, std::string_view place) {
     return words(at(object, key, place), fmt::format("{}, {}", place, key));
   }
@@ -141,7 +140,7 @@ private:
     return {};
   }
 
-  /// A number, or null for what is none.
+  /// A number; null is NaN.
   double real(const Json& value, std::string_view place) {
     if (value.is_number()) return value.get<double>();
     if (!value.is_null())
@@ -150,7 +149,7 @@ private:
     return std::numeric_limits<double>::quiet_NaN();
   }
 
-  /// How far something is off, or may be.
+  /// An error or a tolerance.
   double error(double value, std::string_view place) {
     if (value < 0) fault(place, fmt::format("{} is below 0", value), "write the size of the error");
     return value;
@@ -309,7 +308,7 @@ private:
     return timeline;
   }
 
-  /// Older files, and those that have all transfers, do not say it.
+  /// Older files, and those with all transfers, do not have it.
   std::vector<bool> read_unrecorded(const Schedule& schedule, const Json& json, const std::string& place) {
     std::vector<bool> unrecorded(schedule.size(), false);
     if (json.contains("transfer_recorded"))

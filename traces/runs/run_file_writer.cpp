@@ -1,4 +1,4 @@
-// Run files, written. The times, of which there may be millions, go a row per stage; all else is made as one document.
+// Writes run files. The times, possibly millions, have a row per stage; everything else is one document.
 
 #include "ppsim/traces/run_file.hpp"
 #include "ppsim/traces/schedule_file.hpp"
@@ -19,16 +19,16 @@ std::string compact(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// In one line, and cut where it is too long: neither a line end in the name of a processor nor a command of many words
-/// may make a file that cannot be read.
+/// On one line, and cut if it is too long: neither a line break in the name of a processor nor a long command may make
+/// an unreadable file.
 std::string one_line(std::string text) {
   std::ranges::replace_if(
       text, [](char byte) { return static_cast<unsigned char>(byte) < 0x20 || byte == 0x7F; }, ' ');
-  if (text.size() <= longest_fact / 3) return text;     // a byte that is no UTF-8 becomes three in the file
-  text = Json::parse(compact(text)).get<std::string>(); // as it is there
+  if (text.size() <= longest_fact / 3) return text;     // an invalid byte becomes three bytes in the file
+  text = Json::parse(compact(text)).get<std::string>(); // as it is in the file
   const auto continues = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; };
   std::size_t end = std::min(text.size(), longest_fact);
-  while (end < text.size() && continues(text[end])) --end; // not amid a character
+  while (end < text.size() && continues(text[end])) --end; // not inside a character
   text.resize(end);
   return text;
 }
@@ -66,7 +66,7 @@ public:
     warmup();
     order();
     std::string facts = facts_json(run_.facts).dump(4, ' ', false, Json::error_handler_t::replace);
-    facts.insert(facts.size() - 1, "  "); // its last line stands where its first does
+    facts.insert(facts.size() - 1, "  "); // aligns the last line with the first
     put("  \"facts\": {},\n", facts);
     put("  \"clock_error_ns\": {},\n", run_.clock_error ? fmt::format("{}", run_.clock_error->count()) : "null");
     put("  \"unaligned\": {},\n", run_.unaligned);
@@ -89,7 +89,7 @@ private:
     out_ += fmt::format(format, std::forward<Args>(args)...);
   }
 
-  /// "key": an array with an element per line.
+  /// "key": an array with one element per line.
   template <class Elements, class Text>
   void list(std::string_view key, const Elements& elements, Text text) {
     put("  \"{}\": [", key);
@@ -155,7 +155,7 @@ private:
     put("{}]", timeline.reductions.empty() ? "" : "\n      ");
   }
 
-  /// Which transfers were recorded, where not all were.
+  /// The recorded transfers, if some are missing.
   void recorded(const std::vector<bool>& unrecorded) {
     put(",\n");
     rows("transfer_recorded", [&](std::size_t id) { return unrecorded[id] ? 0 : 1; });

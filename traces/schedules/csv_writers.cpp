@@ -25,12 +25,12 @@ void append_cell(std::string& out, const Task& task, std::string_view pass) {
   append_number(out, index(task.microbatch));
 }
 
-/// Appends the comma that parts a cell from the one before.
+/// Appends the comma that separates a cell from the one before.
 void append_comma(std::string& row) {
   if (!row.empty() && row.back() != '\n') row += ',';
 }
 
-/// Appends a task, or a task and its other half.
+/// Appends a task, or a pair.
 void append_unit(std::string& row, std::span<const Task> unit) {
   append_comma(row);
   if (unit.size() == 2) row += '(';
@@ -42,12 +42,12 @@ void append_unit(std::string& row, std::span<const Task> unit) {
   if (unit.size() == 2) row += ")OVERLAP_F_B";
 }
 
-/// The first task of `rest`, or the first two where they are an overlapped pair.
+/// The first task of `rest`, or the first two if they are an overlapped pair.
 std::span<const Task> first_unit(std::span<const Task> rest) {
   return rest.first(rest.front().pairing == Pairing::first && rest.size() > 1 ? 2 : 1);
 }
 
-/// Appends a send or a receive, as the stage that acts names it.
+/// Appends a send or a receive, in the acting stage's notation.
 void append_op(std::string& out, const Task& sender, bool is_send) {
   const bool forward = sender.pass == Pass::forward;
   Task acting = sender;
@@ -59,14 +59,14 @@ void append_op(std::string& out, const Task& sender, bool is_send) {
     append_cell(out, acting, forward ? "RECV_F" : "RECV_B");
 }
 
-/// What a stage does beside its tasks, in order; what was written is taken off.
+/// The remaining operations and actions of a stage, in order.
 struct Between {
   std::span<const CommOp> ops;
   std::span<const ChunkAction> actions;
   std::uint32_t ops_written = 0;
 };
 
-/// Appends the operation that comes next, with its group.
+/// Appends the next operation with its group.
 void append_group(std::string& row, const Schedule& schedule, Between& rest) {
   const std::span<const CommOp> ops = rest.ops;
   std::size_t count = 1;
@@ -82,7 +82,7 @@ void append_group(std::string& row, const Schedule& schedule, Between& rest) {
   rest.ops_written += static_cast<std::uint32_t>(count);
 }
 
-/// Appends what is before the task at `place`.
+/// Appends everything before the task at `place`.
 void append_between(std::string& row, const Schedule& schedule, Between& rest, std::size_t place) {
   while (true) {
     const bool has_op = !rest.ops.empty() && rest.ops.front().before <= place;

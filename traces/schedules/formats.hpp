@@ -1,5 +1,5 @@
 #pragma once
-// What readers of texts share, and those of schedules above all.
+// Helpers shared by the readers of text formats, mainly of schedules.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/schedule/schedule.hpp"
@@ -27,10 +27,10 @@ inline constexpr std::uint64_t max_microbatch = Limits::tasks / 2 - 1;
 inline constexpr std::string_view task_list_header =
     "step,microbatch_id,global_chunk_id,local_chunk_idx,is_forward,stage_id,is_first_chunk,is_last_chunk";
 
-/// What a cell for a whole chunk is called, in the order of ChunkAction::Kind.
+/// Names of cells for a whole chunk, in the order of ChunkAction::Kind.
 inline constexpr std::array<std::string_view, 3> chunk_action_words{"UNSHARD", "RESHARD", "REDUCE_GRAD"};
 
-/// What a reader found in a file, not yet checked as a whole.
+/// Tasks found in a file, not yet checked together.
 struct FoundTasks {
   std::vector<Task> tasks;               ///< stage by stage
   std::vector<std::uint32_t> offsets{0}; ///< where each stage begins, and the end
@@ -45,20 +45,19 @@ struct FoundTasks {
   [[nodiscard]] std::size_t stages() const { return offsets.size() - 1; }
 };
 
-/// The shape of `found`. Throws Error unless the chunks divide over the stages without a gap and the file can hold what
-/// its highest ids ask for, so that a table of chunks x microbatches is no larger than a small multiple of the file.
+/// Shape of `found`. Throws Error unless the chunks divide evenly over the stages and the file is large enough for its
+/// highest ids; a table of chunks x microbatches is then at most a small multiple of the file.
 [[nodiscard]] Shape shape_of(const FoundTasks& found, std::string_view name);
 
-/// Makes the schedule. Its tasks are not checked yet: that is what ScheduleIndex does. With `forward_only` a file
-/// without a backward is one that is meant to have none; the backwards of another are still there, to be checked with
-/// the rest.
+/// Makes the schedule. ScheduleIndex checks its tasks later. With `forward_only`, a file without backwards is valid;
+/// backwards in other files remain and are checked with the rest.
 [[nodiscard]] Schedule to_schedule(FoundTasks found, const Shape& shape, bool forward_only);
 
 [[nodiscard]] ScheduleFile read_pytorch_csv(std::string_view text, std::string_view name, bool forward_only);
 [[nodiscard]] ScheduleFile read_task_list(std::string_view text, std::string_view name, bool forward_only);
 
-/// Adds the Problem that `make` returns. Past the limit it is only counted: a file of faults then costs no more than
-/// one of tasks.
+/// Adds the Problem returned by `make`. Beyond the limit, problems are only counted, so a file full of errors costs no
+/// more than a valid one.
 template <class Make>
 void add_within_limit(Problems& problems, const Make& make) {
   if (problems.count() >= Problems::limit) return problems.add({}, {});
@@ -90,7 +89,7 @@ inline void split(std::string_view text, std::vector<std::string_view>& words) {
   }
 }
 
-/// Takes the digits at the start of `text` off it; an empty result means that there are none.
+/// Removes the digits at the start of `text` and returns them; empty if there are none.
 [[nodiscard]] constexpr std::string_view take_digits(std::string_view& text) {
   std::size_t length = 0;
   while (length < text.size() && is_digit(text[length])) ++length;
@@ -99,7 +98,7 @@ inline void split(std::string_view text, std::vector<std::string_view>& words) {
   return digits;
 }
 
-/// The value of `digits`; where it is above 10^18, some number above it.
+/// Value of `digits`; any number above 10^18 if it is larger.
 [[nodiscard]] constexpr std::uint64_t value_of(std::string_view digits) {
   constexpr std::uint64_t enough = 1'000'000'000'000'000'000;
   std::uint64_t value = 0;
@@ -110,7 +109,7 @@ inline void split(std::string_view text, std::vector<std::string_view>& words) {
   return value;
 }
 
-/// The whole number that `text` is as a whole; nothing where it is none, or out of range. decimal_of() reads others.
+/// Parses all of `text` as a whole number; empty if it is not a number or out of range. decimal_of() reads decimals.
 template <std::integral Number>
 [[nodiscard]] std::optional<Number> number_of(std::string_view text) {
   Number number = 0;
@@ -119,19 +118,19 @@ template <std::integral Number>
   return number;
 }
 
-/// Where the text of a file begins: a byte order mark is no part of it, and no column counts it.
+/// Removes a byte order mark at the start of a file; columns do not count it.
 [[nodiscard]] constexpr std::string_view without_byte_order_mark(std::string_view text) {
   constexpr std::string_view mark = "\xEF\xBB\xBF";
   return text.starts_with(mark) ? text.substr(mark.size()) : text;
 }
 
-/// `text` up to the last line that holds anything. Blank lines at the end of a file say nothing.
+/// `text` without blank lines at its end.
 [[nodiscard]] std::string_view without_blank_end(std::string_view text);
 
 /// Takes the first line off `text`, without its LF or CRLF.
 [[nodiscard]] std::string_view take_line(std::string_view& text);
 
-/// How many cells a line has, between commas; even an empty one has one.
+/// Number of cells in a line, separated by commas; an empty line has one.
 [[nodiscard]] inline std::size_t cells_in(std::string_view line) {
   return 1 + static_cast<std::size_t>(std::ranges::count(line, ','));
 }

@@ -17,7 +17,7 @@
 namespace ppsim::traces {
 namespace {
 
-/// What a cell does to the schedule.
+/// Effect of a cell on the schedule.
 enum class Act : std::uint8_t { compute, send, receive, whole_chunk };
 
 /// One word of the notation.
@@ -48,7 +48,7 @@ struct Action {
   std::string_view text;
 };
 
-/// A cell for a whole chunk, and the row that it is in.
+/// A cell for a whole chunk and its row.
 struct ChunkCell {
   std::string_view text;
   std::size_t stage = 0;
@@ -218,7 +218,7 @@ void CsvReader::read_cell(std::string_view cell) {
   if (const std::optional<Action> action = parse(cell)) apply(*action);
 }
 
-/// `joins`: it is in one group with the cell before it.
+/// `joins`: in one group with the cell before.
 void CsvReader::apply(const Action& action, bool joins) {
   const Word& word = words[action.word];
   switch (word.act) {
@@ -329,9 +329,8 @@ std::optional<Task> CsvReader::parse_ids(const Action& action, std::string_view 
   return make_task(words[action.word].pass, chunk_id, microbatch_id);
 }
 
-/// Before PyTorch had I, B stood for the input gradient of a backward whose weight gradient is a W. Such a file has no
-/// I, and each B has its W. A file that is so only in part is left as it is, for ScheduleIndex to name what does not
-/// fit.
+/// Before PyTorch had I, B meant the input gradient of a backward with a separate W. Such a file has no I, and each B
+/// has a W. Files that follow this only in part stay unchanged; ScheduleIndex then reports the inconsistent tasks.
 void CsvReader::read_old_dialect(const Shape& shape) {
   std::array<std::size_t, 4> count{};
   for (const Task& task : found_.tasks) ++count[static_cast<std::size_t>(task.pass)];
@@ -357,7 +356,7 @@ CommOrder CsvReader::take_transfers(const Schedule& schedule, const ScheduleInde
   return order;
 }
 
-/// By stage and chunk, position in the stage of the last task after which a microbatch is done with.
+/// By stage and chunk: position in the stage of the last task that completes a microbatch.
 std::map<std::pair<std::size_t, std::uint16_t>, std::size_t> last_backwards(const Schedule& schedule) {
   std::map<std::pair<std::size_t, std::uint16_t>, std::size_t> last;
   for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) {
@@ -368,8 +367,8 @@ std::map<std::pair<std::size_t, std::uint16_t>, std::size_t> last_backwards(cons
   return last;
 }
 
-/// Refuses what PyTorch's runtime would take, and train with wrong gradients: a chunk reduced (and divided by the
-/// number of microbatches) twice, or before the last of its backwards.
+/// Rejects files that PyTorch's runtime accepts but trains with wrong gradients: a chunk reduced (and divided by the
+/// number of microbatches) twice, or before its last backward.
 ChunkActions CsvReader::take_chunk_cells(const Schedule& schedule) {
   const HeldChunks held{schedule};
   const auto last = last_backwards(schedule);
@@ -392,7 +391,7 @@ ChunkActions CsvReader::take_chunk_cells(const Schedule& schedule) {
   return actions;
 }
 
-/// A file of another kind altogether deserves one error, not one per cell.
+/// Reports one error for a file of a different kind, instead of one per cell.
 void refuse_other_kinds(std::string_view text, std::string_view name) {
   text = without_byte_order_mark(text);
   const std::size_t first = text.find_first_not_of(" \t\r\n,");

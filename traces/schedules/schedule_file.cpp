@@ -11,11 +11,12 @@
 namespace ppsim::traces {
 namespace {
 
-/// Beyond what a file's own tasks account for, this many may be missing before its ids are taken for a slip of the pen.
-/// It keeps small broken files within reach of the check that names each missing task.
+/// Number of missing tasks allowed before the ids of a file count as a typing error. Small broken files then still
+/// reach the check that lists each missing task.
 constexpr std::size_t missing_tasks_named = 4096;
 
-/// Fewer chunks than stages, and each stage runs one: some are replicas and take the microbatches of a chunk in turn.
+/// Fewer chunks than stages, with one chunk per stage: some stages are replicas and share the microbatches of a chunk
+/// in turn.
 bool has_replicas(const FoundTasks& found) {
   if (found.chunks >= found.stages()) return false;
   for (std::size_t stage = 0; stage < found.stages(); ++stage) {
@@ -43,7 +44,7 @@ void check_chunks(const FoundTasks& found, std::string_view name, Problems& prob
                  "number the chunks from 0 without a gap; is an id too high?");
 }
 
-/// A microbatch without any task is more likely a slip in the highest number than many tasks forgotten.
+/// A microbatch without tasks is more likely an error in the highest number than many missing tasks.
 void check_microbatches(const FoundTasks& found, std::string_view name, Problems& problems) {
   std::vector<bool> present(found.microbatches);
   for (const Task& task : found.tasks) present[index(task.microbatch)] = true;

@@ -208,8 +208,8 @@ void TaskListReader::check_value(const Record& record, Field field, std::size_t 
   });
 }
 
-/// The last three columns follow from the others. local_chunk_idx does so only where chunks are placed in a loop: other
-/// placements number the chunks of a stage as they like.
+/// The last three columns follow from the others. This holds for local_chunk_idx only with looped placement; other
+/// placements number the chunks of a stage in any order.
 void TaskListReader::check_redundant(const Shape& shape) {
   const auto out_of_loop = std::ranges::find_if(
       records_, [&](const Record& record) { return record[Field::chunk] % shape.stages != record[Field::stage]; });

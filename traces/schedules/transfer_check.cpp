@@ -44,7 +44,7 @@ private:
   std::vector<bool> received_; ///< by receiver: a task receives from one other at most
 };
 
-/// The transfer that hands on the output of `sending_chunk`, if that crosses from one stage to another.
+/// The transfer of the output of `sending_chunk`, if it crosses stages.
 std::optional<Ends> TransferCheck::ends(Pass direction, std::size_t sending_chunk, std::size_t microbatch) const {
   const bool forward = direction == Pass::forward;
   if (forward ? sending_chunk + 1 >= schedule_.shape().chunks() : sending_chunk == 0) return std::nullopt;

@@ -1,5 +1,5 @@
 #pragma once
-// The send and receive cells of a PyTorch CSV, held against the transfers that its tasks need.
+// Compares the send and receive cells of a PyTorch CSV with the transfers that its tasks need.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/schedule/schedule.hpp"
@@ -22,15 +22,15 @@ struct TransferCell {
   bool joins; ///< in one BATCH_P2P group with the cell before it
 };
 
-/// Where the errors of the check point to.
+/// Places for the errors of the check.
 struct CellPlaces {
   std::function<std::string(std::string_view)> of_cell;
   std::function<std::string(TaskId)> of_task;
 };
 
-/// Adds a problem for every transfer between two stages that lacks its send or its receive, and for every cell that
-/// belongs to no transfer, repeats one, is in the wrong row, or is on the wrong side of its task. Returns the cells
-/// as the operations that they are, for a schedule without problems.
+/// Adds a problem for each transfer between two stages without a send or receive, and for each cell that belongs to no
+/// transfer, repeats one, is in the wrong row, or is on the wrong side of its task. Returns the cells as operations,
+/// for schedules without problems.
 [[nodiscard]] CommOrder check_transfers(const Schedule& schedule, const ScheduleIndex& schedule_index,
                                         const std::vector<TransferCell>& cells, const CellPlaces& places,
                                         Problems& problems);

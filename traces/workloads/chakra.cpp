@@ -29,7 +29,7 @@ enum class AttributeField : protozero::pbf_tag_type { key = 1, int64 = 9, boolea
 using NodeBuilder = protozero::pbf_builder<NodeField>;
 using AttributeBuilder = protozero::pbf_builder<AttributeField>;
 
-/// After its length.
+/// Appends the length, then the message.
 void append_message(std::string& file, std::string_view message) {
   protozero::add_varint_to_buffer(&file, message.size());
   file += message;

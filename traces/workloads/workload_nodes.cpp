@@ -26,14 +26,14 @@ public:
   }
 
 private:
-  /// Adds a task, or a pair that runs in one piece; with what it receives before and what it sends behind. Returns how
-  /// many tasks that was.
+  /// Adds a task, or an overlapped pair as one node, with its receives before and its sends after. Returns the number
+  /// of tasks added.
   std::size_t add(std::size_t id) {
     const bool pair = schedule_.tasks()[id].pairing == Pairing::first;
     const bool one_piece = pair && graph_.scenario().pair.kind != PairRule::Kind::serial;
     std::vector<std::size_t> inputs;
     if (before_) inputs.push_back(*before_);
-    // What either half of a pair needs has to be there before the pair starts.
+    // Inputs of both halves of a pair must arrive before the pair starts.
     for (std::size_t half = id; half < id + (pair ? 2 : 1); ++half)
       if (schedule_.tasks()[half].pairing != Pairing::second || half != id)
         if (const TaskId sender = sender_of_[half]; sender != no_task)

@@ -1,5 +1,5 @@
 #pragma once
-// The nodes of a workload file, as a task graph gives them.
+// Nodes of a workload file, derived from a task graph.
 
 #include "ppsim/graph/task_graph.hpp"
 
@@ -9,7 +9,7 @@
 
 namespace ppsim::traces {
 
-/// What a node of a workload does.
+/// Operation of a node.
 enum class WorkloadKind : std::uint8_t { compute, send, receive };
 
 /// One node, with the nodes that have to end before it starts.
@@ -23,7 +23,7 @@ struct WorkloadNode {
   std::vector<std::size_t> after{}; ///< positions among the nodes of its rank
 };
 
-/// By rank, which is a stage, its nodes: each before those that wait for it.
+/// Nodes by rank (= stage), each before the nodes that depend on it.
 [[nodiscard]] std::vector<std::vector<WorkloadNode>> workload_of(const TaskGraph& graph);
 
 } // namespace ppsim::traces

@@ -1,12 +1,12 @@
 #pragma once
-// Column: many small numbers in few characters.
+// Column: encodes many small numbers in few characters.
 
 #include <cstdint>
 #include <string>
 
 namespace ppsim::viz {
 
-/// Numbers one behind the other, as bytes.
+/// Numbers in sequence, as bytes.
 class Column {
 public:
   /// One byte.

@@ -13,10 +13,10 @@
 
 namespace ppsim::viz {
 
-/// A string of JSON. A byte that is no UTF-8 becomes U+FFFD.
+/// A JSON string. Bytes that are not UTF-8 become U+FFFD.
 [[nodiscard]] std::string json_string(std::string_view text);
 
-/// A value as JSON writes it.
+/// A JSON value as text.
 class JsonText {
 public:
   // NOLINTBEGIN(google-explicit-constructor,hicpp-explicit-conversions): a value is its JSON
@@ -25,10 +25,10 @@ public:
   JsonText(const Text& text) : text_{json_string(text)} {}
   template <std::integral Number>
   JsonText(Number number) : text_{fmt::format("{}", number)} {}
-  /// Null for what is no finite number.
+  /// Null if the number is not finite.
   JsonText(double number) : text_{std::isfinite(number) ? fmt::format("{}", number) : "null"} {}
   // NOLINTEND(google-explicit-constructor,hicpp-explicit-conversions)
-  /// What is JSON already.
+  /// Text that is already JSON.
   [[nodiscard]] static JsonText as_is(std::string json) {
     JsonText value{nullptr};
     value.text_ = std::move(json);
@@ -55,7 +55,7 @@ private:
   std::string text_ = "{";
 };
 
-/// An array with what `make` gives for each of `items`.
+/// An array with the results of `make` for `items`.
 template <class Items, class Make>
 [[nodiscard]] JsonText json_list(const Items& items, Make make) {
   std::string text = "[";
@@ -74,10 +74,10 @@ template <class... Values>
   return JsonText::as_is(text + ']');
 }
 
-/// `json` without the white space between its values.
+/// `json` without whitespace between values.
 [[nodiscard]] std::string compact(std::string_view json);
 
-/// `json`, with an escape in place of each `<`, which only strings hold: as it can stand in an element of HTML.
+/// `json` with each `<` escaped (it occurs only in strings), as needed inside an HTML element.
 [[nodiscard]] std::string in_html(std::string_view json);
 
 } // namespace ppsim::viz

@@ -1,5 +1,5 @@
-// Columns hold differences to what one expects, so that most entries are zero or nearly so and take a byte: a task
-// starts when the one before has ended, and takes as long as the last one of its pass.
+// Columns hold differences to expected values, so most entries are zero or nearly zero and take one byte. The expected
+// start of a task is the end of the task before; its expected length is that of the last task of its pass.
 
 #include "page_columns.hpp"
 
@@ -18,12 +18,12 @@ void add_column(JsonObject& columns, std::string_view name, const Column& column
   columns.add(name, base64(column.bytes()));
 }
 
-/// How far back the other task stands; 0 where there is none.
+/// Distance in ids to the other task; 0 if there is none.
 std::int64_t distance(std::size_t id, TaskId other) {
   return other == no_task ? 0 : static_cast<std::int64_t>(id) - static_cast<std::int64_t>(index(other));
 }
 
-/// A column of differences to the entry before.
+/// A column of differences to the previous entry.
 class Differences {
 public:
   explicit Differences(Column& column) : column_{column} {}
@@ -141,7 +141,7 @@ void add_idle(JsonObject& columns, const Panel& panel) {
   add_column(columns, "idle_task", idle.task);
 }
 
-/// Numbers that recur, by the position at which each first came.
+/// Recurring numbers, by the position of their first occurrence.
 class Recurring {
 public:
   [[nodiscard]] std::int64_t position_of(std::int64_t value) {
@@ -174,7 +174,7 @@ struct MemoryColumns {
   }
 };
 
-/// Returns the changes that the columns point to.
+/// Returns the changes of memory; columns refer to them.
 JsonText add_memory(JsonObject& columns, const Panel& panel) {
   MemoryColumns memory;
   for (const StageId stage : panel.graph.schedule().stage_ids())

@@ -1,5 +1,5 @@
 #pragma once
-// The columns of a run: all that there is one of per task, per wait or per change of memory.
+// Columns of a run: values per task, per wait, or per change of memory.
 
 #include "ppsim/viz/panel.hpp"
 
@@ -7,7 +7,7 @@
 
 namespace ppsim::viz {
 
-/// Adds `columns` to a run, and `memory_steps`, which one of them points into (docs/formats.md).
+/// Adds `columns` to a run, and `memory_steps`, referenced by one of them (docs/formats.md).
 void add_columns(JsonObject& run, const Panel& panel);
 
 } // namespace ppsim::viz

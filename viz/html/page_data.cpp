@@ -1,4 +1,4 @@
-// The data of a page. docs/formats.md says what is where.
+// The data of a page. docs/formats.md describes the format.
 
 #include "ppsim/base/words.hpp"
 #include "ppsim/viz/page.hpp"
@@ -116,7 +116,7 @@ JsonText overflow_json(const std::optional<Overflow>& overflow) {
       .value();
 }
 
-/// The shade of each chunk of a stage. Runs with fewer chunks than others take shades as far apart as they can.
+/// Shade of each chunk of a stage. Runs with fewer chunks than others use shades as far apart as possible.
 JsonText shades_of(const HeldChunks& held, StageId stage, const Palette& palette) {
   const Palette own{held.most()};
   JsonObject shades;

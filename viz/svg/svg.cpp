@@ -82,7 +82,7 @@ std::string svg_gantt(const TaskGraph& graph, const Timeline& timeline, const Ru
   }
   const Part head = draw_head(headline_of(chart), chart.width);
   chart.plot.y = head.bottom;
-  Drawn drawn;
+  LegendItems drawn;
   const std::string axis = lanes ? "" : draw_time_axis(chart);
   const std::string rows = draw_rows(chart, draw_ground(chart) + axis + draw_stage_labels(chart), drawn);
   Part below{"", chart.plot.bottom() + axis_height};

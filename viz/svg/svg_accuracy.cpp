@@ -29,7 +29,7 @@ namespace ppsim::viz {
 namespace {
 
 constexpr Px least_x_distance = px(60);
-/// Errors in millionths. What is further off than this is at the edge.
+/// Errors in millionths. Larger errors are drawn at the edge.
 constexpr std::int64_t millionth = 1'000'000;
 constexpr std::int64_t widest_range = 10 * millionth;
 
@@ -45,15 +45,15 @@ std::vector<std::string> group_names(const Accuracy& accuracy) {
   return names;
 }
 
-/// Schedules that occur, in the order of their first runs: a lane for each.
+/// Schedules in the order of their first runs; one lane each.
 std::vector<std::string> schedules_in(const Accuracy& accuracy) {
   std::vector<std::string> schedules;
-  for (const HeldRun& run : accuracy.runs)
+  for (const ValidatedRun& run : accuracy.runs)
     if (std::ranges::find(schedules, run.schedule) == schedules.end()) schedules.push_back(run.schedule);
   return schedules;
 }
 
-/// Where things stand in the picture.
+/// Positions in the picture.
 struct AccuracyPlot : RowPlot {
   explicit AccuracyPlot(const Accuracy& the_accuracy, Px top);
 
@@ -65,7 +65,7 @@ struct AccuracyPlot : RowPlot {
   [[nodiscard]] Px x_at(std::int64_t error) const {
     return box.x + share_of(std::clamp(error, -range, range) + range, 2 * range, box.width);
   }
-  [[nodiscard]] std::size_t number_of(const HeldRun& run) const {
+  [[nodiscard]] std::size_t number_of(const ValidatedRun& run) const {
     return static_cast<std::size_t>(std::ranges::find(schedules, run.schedule) - schedules.begin());
   }
 };
@@ -73,7 +73,7 @@ struct AccuracyPlot : RowPlot {
 AccuracyPlot::AccuracyPlot(const Accuracy& the_accuracy, Px top)
     : RowPlot{row_plot(group_names(the_accuracy), schedules_in(the_accuracy).size(), top)}, accuracy{the_accuracy},
       schedules{schedules_in(the_accuracy)} {
-  for (const HeldRun& run : accuracy.runs)
+  for (const ValidatedRun& run : accuracy.runs)
     range = std::max(
         {range, std::abs(in_millionths(run.validation.step.error())), in_millionths(run.validation.tolerance)});
   range += range / 16;
@@ -109,14 +109,14 @@ std::string draw_names(const AccuracyPlot& plot) {
 
 std::string draw_runs(const AccuracyPlot& plot) {
   std::string out;
-  for (const HeldRun& run : plot.accuracy.runs) {
+  for (const ValidatedRun& run : plot.accuracy.runs) {
     const auto& groups = plot.accuracy.groups;
     const auto row =
         static_cast<std::size_t>(std::ranges::find(groups, run.group, &ErrorSummary::group) - groups.begin());
     const std::size_t number = plot.number_of(run);
     const Px y = plot.lane_at(row, number, plot.schedules.size());
     const ComparedTime& step = run.validation.step;
-    // hollow: what does not count
+    // hollow: not counted
     add_marker(out, style_of(number), plot.x_at(in_millionths(step.error())), y,
                clean_text(fmt::format("{}: {} predicted, {} measured ({})", run.name, format_duration(step.predicted),
                                       format_duration(step.measured), signed_percent(step.error()))),

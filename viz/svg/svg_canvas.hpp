@@ -1,6 +1,5 @@
 #pragma once
-// What a picture is written with: lengths, places, rectangles, and the elements of SVG. Attributes are given as they
-// are written.
+// Drawing primitives: lengths, points, rectangles and SVG elements. Attributes are passed as SVG text.
 
 #include "ppsim/base/units.hpp"
 
@@ -45,9 +44,9 @@ struct Box {
   bool operator==(const Box&) const = default;
 };
 
-/// `value / whole` of `length`, without overflow; nothing of it when `whole` is zero.
+/// `value / whole` of `length`, without overflow; zero if `whole` is zero.
 [[nodiscard]] constexpr Px share_of(std::int64_t value, std::int64_t whole, Px length) {
-  // 2^40 steps are finer than any screen, and leave room for a length of 2^23 hundredths.
+  // 2^40 steps are finer than any screen and allow lengths up to 2^23 hundredths.
   while (whole > (std::int64_t{1} << 40)) {
     whole >>= 1;
     value >>= 1;
@@ -67,13 +66,13 @@ void add(std::string& out, fmt::format_string<Args...> format, Args&&... args) {
 [[nodiscard]] std::string draw_rect(const Box& box, std::string_view attributes);
 /// A piece of text, escaped, at the left end of its base line unless the attributes say otherwise.
 [[nodiscard]] std::string draw_text(Point at, std::string_view text, std::string_view attributes = {});
-/// Elements that have these attributes in common.
+/// Elements with common attributes.
 [[nodiscard]] std::string draw_group(std::string_view attributes, std::string_view elements);
 /// "<rect .../>" with the text as tooltip, if there is one.
 void add_box(std::string& out, const Box& box, std::string_view tooltip = {});
 /// The same as part of a path's data.
 void add_box_path(std::string& out, const Box& box);
-/// Where the base line of text stands whose middle is there.
+/// Base line of text with this middle.
 [[nodiscard]] constexpr Px base_line(Px middle, Px font_size) {
   return middle + font_size * 36 / 100;
 }

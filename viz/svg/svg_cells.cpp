@@ -1,4 +1,4 @@
-// What runs on the stages, back to front: the idle time, a cell per task, and the numbers in the cells.
+// Contents of the stage rows, back to front: idle time, one cell per task, and the numbers in the cells.
 
 #include <numeric>
 
@@ -9,10 +9,10 @@ namespace ppsim::viz {
 
 namespace {
 
-constexpr Px least_separated_cell = px(4); // narrower cells would drown in the white lines between them
+constexpr Px least_separated_cell = px(4); // narrower cells would disappear among the white lines between them
 constexpr Px least_cell_width{60};         // a task without length still shows
 
-/// What is said before and after the name of the task that released another one.
+/// Words before and after the name of the task that released another task.
 struct ReleaseWords {
   std::string_view before, behind;
 };
@@ -64,7 +64,7 @@ std::string task_tooltip(const Chart& chart, TaskId id, StageId stage) {
                      span_words(chart.timeline.tasks[index(id)], recomputes), release_sentence(chart, id));
 }
 
-/// One piece of SVG per kind of cell, so that what they have in common is written once.
+/// SVG text per kind of cell, so common attributes are written once.
 struct CellPieces {
   std::vector<std::string> wide;   ///< by pass, then shade
   std::vector<std::string> narrow; ///< the same for cells without room for white lines between them
@@ -78,7 +78,7 @@ Box visible(const Chart& chart, Box cell) {
   return cell;
 }
 
-/// True if nothing of it is left of where the axis ends before the run does.
+/// True if the span starts after the end of the axis.
 bool is_cut_off(const Chart& chart, const Span& span) {
   return chart.report.makespan > chart.axis && span.start >= SimTime{chart.axis};
 }
@@ -88,7 +88,7 @@ bool has_mark(const Chart& chart, Pass pass) {
   return (pass == Pass::input_grad || pass == Pass::weight_grad) && (!chart.compact || chart.bar >= px(8));
 }
 
-/// Calls visit(task, stage) stage by stage for all that is shown.
+/// Calls visit(task, stage) stage by stage for all visible tasks.
 template <class Visit>
 void for_each_task(const Chart& chart, Visit visit) {
   const Schedule& schedule = chart.graph.schedule();
@@ -97,7 +97,7 @@ void for_each_task(const Chart& chart, Visit visit) {
       if (!is_cut_off(chart, chart.timeline.tasks[index(id)])) visit(id, stage);
 }
 
-CellPieces cell_pieces(const Chart& chart, Drawn& drawn) {
+CellPieces cell_pieces(const Chart& chart, LegendItems& drawn) {
   CellPieces pieces;
   pieces.wide.resize(pass_count * chart.palette.shades());
   pieces.narrow.resize(pieces.wide.size());
@@ -122,7 +122,7 @@ CellPieces cell_pieces(const Chart& chart, Drawn& drawn) {
   return pieces;
 }
 
-/// Cells that look alike: elements where each has a tooltip, else one path.
+/// Cells with the same attributes: elements if each has a tooltip, else one path.
 std::string draw_alike(std::string_view look, const std::string& cells, bool as_path) {
   return as_path ? draw_path(look, cells) : draw_group(look, cells);
 }
@@ -141,15 +141,15 @@ std::string draw_kinds(const Chart& chart, const std::vector<std::string>& kinds
 
 constexpr std::array<Px, 5> number_sizes{px(7), px(8), px(9), px(10), px(11)};
 
-/// Where a task's number stands: its cell without the part that recomputes.
+/// Box for the number of a task: its cell without the recomputed part.
 Box number_box(const Chart& chart, TaskId id, StageId stage) {
   const Box box = chart.cell_box(id, stage);
   const Px again = chart.recompute_box(id, stage).width;
   return {box.x + again, box.y, box.width - again, box.height};
 }
 
-/// How many of the sizes, from the smallest, fit in `cell` for the widest number. Judging all by the widest keeps cells
-/// that are equal in size equal in looks.
+/// Number of sizes, from the smallest, that fit in `cell` for the widest number. All cells use the widest number, so
+/// cells of equal size look equal.
 std::size_t sizes_that_fit(std::string_view widest, const Box& cell) {
   std::size_t fitting = 0;
   while (fitting < number_sizes.size() && text_width(widest, number_sizes[fitting]) + px(1) <= cell.width &&
@@ -158,10 +158,10 @@ std::size_t sizes_that_fit(std::string_view widest, const Box& cell) {
   return fitting;
 }
 
-/// Cells of one pass by how many sizes fit in them.
+/// Number of cells of one pass, by the number of sizes that fit.
 using SizeCount = std::array<std::size_t, number_sizes.size() + 1>;
 
-/// The most sizes that nine tenths of those cells hold that hold any; zero if none does.
+/// Largest size that fits nine tenths of the cells with space for a number; zero if no cell has any.
 std::size_t choose_size(const SizeCount& count) {
   const std::size_t all = std::accumulate(count.begin() + 1, count.end(), std::size_t{0});
   std::size_t fits = 0;
@@ -172,7 +172,7 @@ std::size_t choose_size(const SizeCount& count) {
   return 0;
 }
 
-/// One size for each pass, not more than two apart, which would look restless.
+/// One size for each pass, at most two apart, for a calm look.
 std::array<std::size_t, pass_count> choose_sizes(const std::array<SizeCount, pass_count>& counts) {
   std::array<std::size_t, pass_count> sizes{};
   std::size_t smallest = number_sizes.size();
@@ -185,7 +185,7 @@ std::array<std::size_t, pass_count> choose_sizes(const std::array<SizeCount, pas
 }
 
 /// Idle spans, hatched by cause.
-std::string draw_idle(const Chart& chart, Drawn& drawn) {
+std::string draw_idle(const Chart& chart, LegendItems& drawn) {
   std::array<std::string, label_count> pieces;
   for (const StageId stage : chart.graph.schedule().stage_ids()) {
     for (const LabelledSpan& span : account(chart.graph, chart.timeline, stage, chart.end())) {
@@ -211,7 +211,7 @@ std::string draw_idle(const Chart& chart, Drawn& drawn) {
 }
 
 /// A cell per optimizer step.
-std::string draw_optimizer(const Chart& chart, Drawn& drawn) {
+std::string draw_optimizer(const Chart& chart, LegendItems& drawn) {
   std::string cells;
   for (std::size_t stage = 0; stage < chart.timeline.optimizer.size(); ++stage) {
     const Span& span = chart.timeline.optimizer[stage].span;
@@ -224,8 +224,8 @@ std::string draw_optimizer(const Chart& chart, Drawn& drawn) {
   return draw_group(fmt::format(R"(class="optimizer" fill="{}")", to_string(optimizer_fill)), cells);
 }
 
-/// A thin bar below its row for each reduction, where rows leave room for it.
-std::string draw_reductions(const Chart& chart, Drawn& drawn) {
+/// A thin bar below its row for each reduction, if the rows have space.
+std::string draw_reductions(const Chart& chart, LegendItems& drawn) {
   const Px gap = chart.pitch - chart.bar;
   if (chart.timeline.reductions.empty() || gap < px(6)) return {};
   std::string bars;
@@ -244,7 +244,7 @@ std::string draw_reductions(const Chart& chart, Drawn& drawn) {
 }
 
 /// A cell per task.
-std::string draw_cells(const Chart& chart, Drawn& drawn) {
+std::string draw_cells(const Chart& chart, LegendItems& drawn) {
   std::string out;
   const CellPieces pieces = cell_pieces(chart, drawn);
   out += draw_kinds(chart, pieces.wide, R"( stroke="#ffffff" stroke-width="0.8")");
@@ -257,8 +257,8 @@ std::string draw_cells(const Chart& chart, Drawn& drawn) {
   return out += draw_reductions(chart, drawn);
 }
 
-/// Microbatch numbers, above everything else.
-std::string draw_numbers(const Chart& chart, Drawn& drawn) {
+/// Microbatch numbers, above all other elements.
+std::string draw_numbers(const Chart& chart, LegendItems& drawn) {
   if (!chart.numbers) return {};
   const Schedule& schedule = chart.graph.schedule();
   const std::string widest(fmt::formatted_size("{}", schedule.shape().microbatches - 1), '0');
@@ -307,7 +307,7 @@ Box split_mark(Pass pass, const Box& cell) {
   return {cell.x + inset, y, cell.width - inset * 2, height};
 }
 
-std::string draw_rows(const Chart& chart, const std::string& behind, Drawn& drawn) {
+std::string draw_rows(const Chart& chart, const std::string& behind, LegendItems& drawn) {
   if (chart.detail == Detail::shares) return behind + draw_shares(chart, drawn) + draw_critical_path(chart, drawn);
   std::string out = draw_idle(chart, drawn) + behind;
   if (chart.transfers) out += draw_transfers(chart, drawn);

@@ -1,4 +1,4 @@
-// Several charts above each other on one time axis, so that what one run gains over another is a length.
+// Several charts above each other on one time axis, so the gain of one run over another appears as a length.
 //
 //   title, conditions, costs
 //   1f1b   recommended | step time 33 ms | bubble ratio 27.3 % | peak 12 GiB
@@ -9,7 +9,7 @@
 //     |        |        |        |        |
 //     0        5       10       15    time (ms)
 //
-// Each chart is drawn by the same code as a chart of its own; what they share is decided here.
+// Each chart uses the same code as a single chart; the common properties are decided here.
 
 #include "ppsim/base/words.hpp"
 #include "ppsim/study/run_report.hpp"
@@ -23,7 +23,7 @@ namespace ppsim::viz {
 
 namespace {
 
-// Bounds that keep the document below 3 MB and no longer than can be looked at.
+// Bounds that keep the document below 3 MB and at a readable length.
 constexpr std::size_t most_tasks_as_cells = 32'768;
 constexpr std::size_t most_tasks_with_tooltip = 4'096;
 constexpr std::size_t most_tasks_with_number = 12'288;
@@ -40,7 +40,7 @@ constexpr Px name_size = px(13);
 constexpr Px facts_size = px(11);
 constexpr Px panel_head_height = px(26);
 constexpr Px panel_gap = px(14);
-/// Runs that take more than this many times the reference are cut off, for the sake of those that compete with it.
+/// Runs longer than this multiple of the reference are cut off, to leave space for comparable runs.
 constexpr std::int64_t longest_shown = 2;
 
 const Panel& reference_panel(std::span<const Panel> panels) {
@@ -57,7 +57,7 @@ Duration common_axis(std::span<const Panel> panels) {
   return longest;
 }
 
-/// Tasks of a panel before the end of the axis, about.
+/// Approximate number of tasks of a panel before the end of the axis.
 std::size_t shown_tasks(const Panel& panel, Duration axis) {
   if (panel.report.makespan <= axis) return panel.graph.size();
   const auto size = static_cast<std::int64_t>(panel.graph.size());
@@ -82,7 +82,7 @@ ChartFrame frame_for(std::span<const Panel> panels) {
   });
   if (!wide || tasks > most_tasks_as_cells || rows * least_pitch > room) {
     frame.detail = Detail::shares;
-    // Coarse in both directions alike: where all rows would leave only wide columns, stages share a row.
+    // Coarse in both directions: if all rows would leave only wide columns, stages share a row.
     const std::int64_t columns =
         std::max<std::int64_t>(frame.plot_width.hundredths / good_column.hundredths * count, 1);
     const std::int64_t most_rows =
@@ -98,7 +98,7 @@ ChartFrame frame_for(std::span<const Panel> panels) {
   return frame;
 }
 
-/// What is above a chart, beside its name.
+/// Text above a chart, beside its name.
 std::vector<std::string> facts(const Panel& panel, const Panel& reference, StepFigure ranked_by, Duration axis) {
   const RunReport& report = panel.report;
   std::vector<std::string> parts;
@@ -119,7 +119,7 @@ std::vector<std::string> facts(const Panel& panel, const Panel& reference, StepF
   return parts;
 }
 
-/// The name, whether it is recommended, and the facts, in a line above `chart`.
+/// Name, recommendation mark and facts, in a line above `chart`.
 std::string draw_panel_head(const Chart& chart, const Panel& panel, const Panel& reference, StepFigure ranked_by) {
   const Px base = chart.plot.y - px(9);
   const std::string name = fit_text(clean_text(panel.name), name_size, chart.plot.width / 3);
@@ -139,7 +139,7 @@ std::string draw_panel_head(const Chart& chart, const Panel& panel, const Panel&
   return draw_group(R"(class="panel")", out);
 }
 
-/// A torn edge where the axis cuts a run off.
+/// A torn edge at the axis end of a truncated run.
 std::string draw_cut(const Chart& chart) {
   if (chart.report.makespan <= chart.axis) return {};
   std::string zigzag;
@@ -153,7 +153,7 @@ std::string draw_cut(const Chart& chart) {
          draw_path(R"(class="cut" fill="none" stroke="#4d4d4d" stroke-width="0.8")", zigzag);
 }
 
-/// A line through all charts where the reference run ends.
+/// A line through all charts at the end of the reference run.
 std::string draw_reference_line(const Chart& chart, const Panel& reference, Px top, Px bottom) {
   if (reference.report.makespan == Duration{0}) return {};
   const Px x = chart.x_at(SimTime{reference.report.makespan});
@@ -191,7 +191,7 @@ std::string svg_comparison(const Comparison& comparison, std::span<const Panel> 
   const Part head = draw_head(headline_of(comparison, panels), charts.front().width);
   Px bottom = head.bottom;
   std::string body;
-  Drawn drawn;
+  LegendItems drawn;
   for (std::size_t i = 0; i < charts.size(); ++i) {
     Chart& chart = charts[i];
     chart.plot.y = bottom + panel_head_height;

@@ -20,7 +20,7 @@ inline constexpr Px figure_width = px(1'000); // of plots
 inline constexpr Px label_size = px(11);
 inline constexpr std::string_view grid_look = R"(class="grid" stroke="#e3e3e3" stroke-width="0.8")"; // of plots
 
-/// What is above or below the chart, and where it ends.
+/// SVG text above or below the chart, and its end.
 struct Part {
   std::string elements;
   Px bottom;
@@ -29,14 +29,14 @@ struct Part {
 /// The whole document: its title, white ground, and `elements`, the lowest of which ends at `bottom`.
 [[nodiscard]] std::string document(std::string_view title, Px width, Px bottom, std::string_view elements);
 
-/// What a picture is headed with.
+/// Heading of a picture.
 struct Headline {
   std::string title;
   std::vector<std::string> essentials; ///< put into as few lines as hold them
   std::string source;                  ///< of the costs; empty: not said
   std::string measured = {};           ///< where and how a real run was made, said instead; empty: none was
 };
-/// What one has to know to read the chart of a run, and the answer it gives.
+/// Facts needed to read the chart of a run, and its results.
 [[nodiscard]] std::vector<std::string> run_essentials(const TaskGraph& graph, const RunReport& report);
 [[nodiscard]] Part draw_head(const Headline& head, Px picture_width);
 /// Remarks below `top`, between `left` and `right`.
@@ -46,17 +46,17 @@ struct Headline {
 /// The time axis below the rows: a line, labels, a title.
 [[nodiscard]] std::string draw_time_axis(const Chart& chart);
 [[nodiscard]] std::string draw_stage_labels(const Chart& chart);
-/// All that the frame of the chart asks for, above `behind`, which shows through waits but not through cells.
-[[nodiscard]] std::string draw_rows(const Chart& chart, const std::string& behind, Drawn& drawn);
-/// Columns that show how their time is shared, for Detail::shares.
-[[nodiscard]] std::string draw_shares(const Chart& chart, Drawn& drawn);
+/// All rows of the chart, drawn above `behind`, which is visible in waits but hidden by cells.
+[[nodiscard]] std::string draw_rows(const Chart& chart, const std::string& behind, LegendItems& drawn);
+/// Columns with shares of time, for Detail::shares.
+[[nodiscard]] std::string draw_shares(const Chart& chart, LegendItems& drawn);
 /// Lines from sender to receiver.
-[[nodiscard]] std::string draw_transfers(const Chart& chart, Drawn& drawn);
-/// The chain of tasks and transfers that ends at the makespan.
-[[nodiscard]] std::string draw_critical_path(const Chart& chart, Drawn& drawn);
-/// What an idle label means.
+[[nodiscard]] std::string draw_transfers(const Chart& chart, LegendItems& drawn);
+/// The chain of tasks and transfers that sets the makespan.
+[[nodiscard]] std::string draw_critical_path(const Chart& chart, LegendItems& drawn);
+/// Meaning of an idle label.
 [[nodiscard]] std::string_view meaning_of(Label label);
-/// How memory over time is shown below the rows.
+/// Layout of memory over time below the rows.
 struct MemoryPlot {
   bool counts = false;               ///< live activations, where no sizes are known
   std::optional<std::int64_t> limit; ///< in bytes
@@ -69,16 +69,16 @@ struct MemoryPlot {
   Px width;     ///< of a picture that has room for them
 };
 [[nodiscard]] MemoryPlot memory_plot(const Chart& chart);
-/// That below `top`, with the time axis.
-[[nodiscard]] Part draw_memory(const Chart& chart, const MemoryPlot& plot, Px top, Drawn& drawn);
-/// What was drawn and nothing else, below `top`. Of several charts, `chart` is the one with most chunks per stage.
-[[nodiscard]] Part draw_legend(const Chart& chart, const Drawn& drawn, Px top);
+/// Memory lanes below `top`, with the time axis.
+[[nodiscard]] Part draw_memory(const Chart& chart, const MemoryPlot& plot, Px top, LegendItems& drawn);
+/// Legend of the elements drawn, below `top`. Of several charts, `chart` is the one with the most chunks per stage.
+[[nodiscard]] Part draw_legend(const Chart& chart, const LegendItems& drawn, Px top);
 
-/// How a vertical line is drawn where a run ends.
+/// Style of the vertical line at the end of a run.
 enum class EndLine : std::uint8_t { predicted, measured };
 /// That line at `x` from `top` to `bottom`.
 [[nodiscard]] std::string end_line(EndLine kind, Px x, Px top, Px bottom);
-/// How a task that deviates from its prediction is marked: around itself, or around the wait before it.
+/// Style of the mark on a task that deviates from its prediction: around the task, or around the wait before it.
 [[nodiscard]] std::string deviation_mark(Lateness because, const Box& box, std::string_view tooltip = {});
 /// Vertical bars of the split passes: I at the upper edge of `cell`, W at the lower.
 [[nodiscard]] Box split_mark(Pass pass, const Box& cell);

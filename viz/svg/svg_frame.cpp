@@ -1,4 +1,4 @@
-// What stands around the rows: the document, the head above, stage labels at the left, the time axis below.
+// The frame of the chart: document, head, stage labels at the left, time axis below.
 
 #include "ppsim/base/words.hpp"
 
@@ -17,7 +17,7 @@ constexpr Px least_label_distance = px(14);
 constexpr Px bottom_margin = px(8);
 constexpr std::string_view separator = " | ";
 
-/// Puts the parts into as few lines as they fit in, without breaking one. A line that others follow ends with
+/// Joins the parts into as few lines as possible without breaking a part. A line that others follow ends with
 /// `at_break`.
 std::vector<std::string> flow(const std::vector<std::string>& parts, Px font_size, Px width,
                               std::string_view at_break = {}) {
@@ -35,7 +35,7 @@ std::vector<std::string> flow(const std::vector<std::string>& parts, Px font_siz
   return lines;
 }
 
-/// Adds lines of text at the left margin below what is there.
+/// Adds lines of text at the left margin below the previous content.
 void add_lines(Part& part, const std::vector<std::string>& lines, Px font_size, std::string_view attributes,
                Px left = margin) {
   for (const std::string& line : lines) {
@@ -78,7 +78,7 @@ std::string document(std::string_view title, Px width, Px bottom, std::string_vi
 Part draw_head(const Headline& head, Px picture_width) {
   const Px width = picture_width - margin * 2;
   Part part{"<g class=\"head\">\n", px(8)};
-  // Bold letters are up to a quarter wider than those that text_width() knows.
+  // Bold letters are up to a quarter wider than text_width() assumes.
   add_lines(part, wrap_text(clean_text(head.title), headline_size, width * 4 / 5, 2), headline_size,
             R"( font-weight="bold")");
   add_lines(part, flow(head.essentials, essentials_size, width), essentials_size, "");
@@ -118,7 +118,7 @@ std::string draw_time_axis(const Chart& chart) {
                     labels);
 }
 
-/// A number per row, or per power of two rows where rows are lower than text.
+/// A number per row, or per power of two rows if rows are lower than text.
 std::string draw_stage_labels(const Chart& chart) {
   std::size_t step = 1;
   while (chart.pitch * static_cast<std::int64_t>(step) < least_label_distance) step *= 2;
@@ -130,7 +130,8 @@ std::string draw_stage_labels(const Chart& chart) {
     if (chart.stages_per_row == 1) add(numbers, "<title>{}</title>", stage_tooltip(chart, stage));
     numbers += "</text>\n";
   }
-  // Beside a single low row the word would be longer than the plot is high, but it stays clear of head and axis.
+  // Beside a single low row the word would be longer than the plot's height; the position keeps it clear of head and
+  // axis.
   const Point middle{px(24), chart.plot.middle_y()};
   return draw_group(fmt::format(R"(class="stages" font-size="{}" fill="#333333" text-anchor="end")", label_size),
                     numbers) +

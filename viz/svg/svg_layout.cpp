@@ -36,7 +36,7 @@ std::size_t most_local_chunks(const std::vector<std::uint16_t>& local) {
   return local.empty() ? 1 : std::size_t{*std::max_element(local.begin(), local.end())} + 1;
 }
 
-/// Mean length of a task, at least a nanosecond. Divides before it adds, so that the sum stays in range.
+/// Mean length of a task, at least one nanosecond. Divides before adding, so the sum stays in range.
 std::int64_t mean_task(const RunReport& report, std::size_t task_count) {
   const auto tasks = static_cast<std::int64_t>(std::max<std::size_t>(task_count, 1));
   std::int64_t whole = 0;
@@ -54,13 +54,13 @@ bool are_few(const std::vector<Span>& transfers) {
   return count > 0 && count <= most_transfers;
 }
 
-/// Whole pixels from row to row: roomy with few rows, and never more than a screen or two in all.
+/// Distance from row to row in whole pixels: wide for few rows, limited to about two screens in total.
 std::int64_t pitch_pixels(std::size_t rows, bool transfers) {
   const std::int64_t roomy = transfers ? 44 : 36;
   return std::clamp<std::int64_t>(800 / static_cast<std::int64_t>(rows), 3, roomy);
 }
 
-/// White space between rows; transfers cross it, so it has to show them.
+/// White space between rows; transfers must stay visible in it.
 std::int64_t gap_pixels(std::int64_t pitch, bool transfers) {
   if (transfers) return pitch * 4 / 11;
   return pitch >= 20 ? 6 : pitch >= 10 ? 2 : pitch >= 6 ? 1 : 0;

@@ -1,5 +1,5 @@
 #pragma once
-// Where things stand in the chart, and how much detail its size allows.
+// Positions in the chart, and the detail allowed by its size.
 
 #include "ppsim/graph/timeline.hpp"
 #include "ppsim/study/run_report.hpp"
@@ -12,14 +12,13 @@
 
 namespace ppsim::viz {
 
-/// How tasks are drawn: one cell each, or, when cells would be narrower than about a pixel or too many, as shares of
-/// time per column.
+/// Drawing mode of tasks: one cell each, or, if cells would be too many or narrower than about a pixel, shares of time
+/// per column.
 enum class Detail : std::uint8_t { cells, shares };
-/// How the critical path is drawn: outlines around its cells, or one line where cells are too small for that.
+/// Drawing mode of the critical path: outlines around cells, or one line if cells are too small.
 enum class PathStyle : std::uint8_t { outline, line };
 
-/// What a chart shows, and on which scale. Charts that are above each other have it in common, so that they can be
-/// compared by eye.
+/// Content and scale of a chart. Charts above each other share it, so they can be compared by eye.
 struct ChartFrame {
   Duration axis{0}; ///< what the width of the plot stands for; what ends later is cut off
   Px plot_width;
@@ -32,14 +31,14 @@ struct ChartFrame {
   bool transfers = false;             ///< few and long enough to be told apart
   bool compact = false;               ///< cells that share a fill are one path
   std::optional<PathStyle> path = {}; ///< none: the critical path is not drawn
-  /// Puts stages into as many rows as that gives of at most `most`.
+  /// Distributes stages over at most `most` rows.
   void share_rows(std::size_t stages, std::size_t most) { stages_per_row = (stages + most - 1) / most; }
   [[nodiscard]] std::size_t rows_of(std::size_t stages) const { return (stages + stages_per_row - 1) / stages_per_row; }
 };
-/// That of a chart that is a picture of its own.
+/// Options of a single chart.
 [[nodiscard]] ChartFrame own_frame(const TaskGraph& graph, const Timeline& timeline, const RunReport& report);
 
-/// The inputs of a chart and all that follows from them alone.
+/// Inputs of a chart and values derived only from them.
 struct Chart : ChartFrame {
   Chart(const TaskGraph& graph, const Timeline& timeline, const RunReport& report, const ChartFrame& frame);
 
@@ -57,18 +56,18 @@ struct Chart : ChartFrame {
 
   [[nodiscard]] std::size_t stages() const { return graph.schedule().shape().stages; }
   [[nodiscard]] SimTime end() const { return SimTime{report.makespan}; }
-  /// Where the chart ends: with its run, or where the axis cuts that off.
+  /// End of the chart: the end of its run, or of the axis if that is earlier.
   [[nodiscard]] SimTime shown_end() const { return SimTime{std::min(report.makespan, axis)}; }
-  /// What is cut off is on the plot's right edge, without width.
+  /// Position of a time; times after the axis end are at the plot's right edge.
   [[nodiscard]] Px x_at(SimTime at) const {
     return plot.x + share_of(std::min(at, SimTime{axis}).time_since_epoch().count(), axis.count(), plot.width);
   }
   [[nodiscard]] std::size_t row_of(StageId stage) const { return index(stage) / stages_per_row; }
   /// The bar of a row between two moments.
   [[nodiscard]] Box bar_box(std::size_t row, const Span& span) const;
-  /// The cell of a task: its bar, or half of that when it shares its time with the other half of an overlapped pair.
+  /// The cell of a task: its bar, or half of it if it shares its time with the other half of an overlapped pair.
   [[nodiscard]] Box cell_box(TaskId id, StageId stage) const;
-  /// The part of that in which the task recomputes; without width where it does not.
+  /// The recomputing part of the cell; zero width if there is none.
   [[nodiscard]] Box recompute_box(TaskId id, StageId stage) const;
   [[nodiscard]] bool shares_its_time(TaskId id) const;
   [[nodiscard]] std::size_t shade_of(const Task& task) const {
@@ -76,15 +75,15 @@ struct Chart : ChartFrame {
   }
 };
 
-/// How wide a plot has to be for cells of a good width, within what a screen and a page hold.
+/// Plot width that gives cells a readable width, limited by screen and page.
 [[nodiscard]] Px wanted_plot_width(const RunReport& report, std::size_t tasks, Duration axis);
 /// Width of a task of mean length.
 [[nodiscard]] Px mean_cell_width(const RunReport& report, std::size_t tasks, Duration axis, Px plot_width);
-/// Cells are not drawn narrower than this on average.
+/// Minimum mean width of cells.
 inline constexpr Px least_mean_cell{150};
 
-/// What was drawn of memory over time.
-struct MemoryDrawn {
+/// Memory elements drawn.
+struct MemoryLegendItems {
   bool is_drawn = false;
   bool counts = false; ///< live activations
   bool has_static = false;
@@ -92,8 +91,8 @@ struct MemoryDrawn {
   bool has_overflow = false;
 };
 
-/// What was drawn, so that the legend explains this and nothing else.
-struct Drawn {
+/// Elements drawn, so the legend explains exactly these.
+struct LegendItems {
   LabelSet labels; ///< busy labels stand for their pass; overlap for a cell of two halves
   bool numbers = false;
   bool transfers = false;
@@ -103,7 +102,7 @@ struct Drawn {
   bool two_rows = false;        ///< a stage's prediction above its measured row, with a line where each run ends
   bool slow_tasks = false;      ///< marked
   bool late_tasks = false;      ///< the waits before them marked
-  MemoryDrawn memory;
+  MemoryLegendItems memory;
 };
 
 } // namespace ppsim::viz

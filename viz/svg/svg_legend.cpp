@@ -1,4 +1,4 @@
-// The legend: what was drawn and nothing else.
+// The legend of the elements drawn.
 
 #include "svg_draw.hpp"
 #include "svg_text.hpp"
@@ -13,15 +13,15 @@ constexpr Px swatch_height = px(14);
 constexpr Px text_gap = px(6);
 constexpr Px entry_gap = px(20);
 
-bool drew(const Drawn& drawn, Label label) {
+bool drew(const LegendItems& drawn, Label label) {
   return drawn.labels.test(static_cast<std::size_t>(label));
 }
 
-/// Places entries from left to right, and in a new line when one does not fit.
+/// Places entries from left to right; starts a new line if one does not fit.
 class LegendFlow {
 public:
   LegendFlow(Px left, Px right, Px top) : left_{left}, right_{right}, x_{left}, y_{top} {}
-  /// The swatch of an entry with this text. Its text is written beside it.
+  /// The swatch of an entry; the text is written beside it.
   [[nodiscard]] Box entry(std::string_view text, Px width = swatch_width) {
     const Px room = right_ - left_ - width - text_gap;
     const std::string shown = fit_text(text, label_size, room);
@@ -46,14 +46,14 @@ private:
   std::string texts_;
 };
 
-/// A swatch as a cell of the chart is drawn.
+/// A swatch that looks like a cell of the chart.
 void add_cell(std::string& out, const Chart& chart, const Box& box, Pass pass, Colour fill) {
   out += draw_rect(box, fmt::format("fill=\"{}\"", to_string(fill)));
   if (chart.detail == Detail::shares || (pass != Pass::input_grad && pass != Pass::weight_grad)) return;
   out += draw_rect(split_mark(pass, box), R"(fill="#1a1a1a")");
 }
 
-/// One swatch per shade, with the chunks' local indices where each has its own shade.
+/// One swatch per shade, with the chunks' local indices if each has its own shade.
 void add_shades(std::string& out, const Chart& chart, Pass pass, Box box, bool palettes_differ) {
   const std::size_t shades = chart.palette.shades();
   box.width = box.width / static_cast<std::int64_t>(shades);
@@ -71,7 +71,7 @@ void add_hatch(std::string& out, const Box& box, Label label) {
   out += draw_rect(box, fmt::format(R"(fill="{}" stroke="#b3b3b3" stroke-width="0.5")", hatch_fill(label)));
 }
 
-void add_passes(std::string& out, LegendFlow& flow, const Chart& chart, const Drawn& drawn) {
+void add_passes(std::string& out, LegendFlow& flow, const Chart& chart, const LegendItems& drawn) {
   const auto shades = static_cast<std::int64_t>(chart.palette.shades());
   const Px width = shades == 1 ? swatch_width : px(15) * shades;
   for (const Pass pass : {Pass::forward, Pass::backward, Pass::input_grad, Pass::weight_grad})
@@ -107,7 +107,7 @@ void add_passes(std::string& out, LegendFlow& flow, const Chart& chart, const Dr
   flow.new_line();
 }
 
-void add_idle(std::string& out, LegendFlow& flow, const Drawn& drawn) {
+void add_idle(std::string& out, LegendFlow& flow, const LegendItems& drawn) {
   bool first = true;
   for (std::size_t label = first_idle_label; label < label_count; ++label) {
     if (!drawn.labels.test(label)) continue;
@@ -119,7 +119,7 @@ void add_idle(std::string& out, LegendFlow& flow, const Drawn& drawn) {
   flow.new_line();
 }
 
-void add_lines(std::string& out, LegendFlow& flow, const Chart& chart, const Drawn& drawn) {
+void add_lines(std::string& out, LegendFlow& flow, const Chart& chart, const LegendItems& drawn) {
   if (drawn.critical_path) {
     const Box box =
         flow.entry(chart.timeline.optimizer.empty()
@@ -152,7 +152,7 @@ void add_lines(std::string& out, LegendFlow& flow, const Chart& chart, const Dra
   }
 }
 
-void add_memory(std::string& out, LegendFlow& flow, const MemoryDrawn& memory) {
+void add_memory(std::string& out, LegendFlow& flow, const MemoryLegendItems& memory) {
   if (!memory.is_drawn) return;
   const auto add_fill = [&](std::string_view words, std::string_view fill) {
     out += draw_rect(flow.entry(words),
@@ -186,7 +186,7 @@ std::string_view meaning_of(Label label) {
   return meanings[static_cast<std::size_t>(label) - first_idle_label];
 }
 
-Part draw_legend(const Chart& chart, const Drawn& drawn, Px top) {
+Part draw_legend(const Chart& chart, const LegendItems& drawn, Px top) {
   LegendFlow flow{chart.plot.x, chart.width - margin, top};
   std::string swatches;
   add_passes(swatches, flow, chart, drawn);

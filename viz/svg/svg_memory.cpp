@@ -5,9 +5,9 @@
 //   0 |     ,--'XX|XX XXX`--.     |        |         10     28 GiB
 //     |_____|_____|_________|_____|________|________  0     at 9 ms
 //
-// At the bottom what is always there, above it activations, a dashed line for the limit, hatched what exceeds it, and a
-// dot where the peak is reached first. The scale starts at zero, so that heights compare across stages. More stages
-// than lanes show a few; the line above says which, and what holds for the others.
+// From the bottom: static memory, then activations; a dashed line for the limit, hatching above it, and a dot at the
+// first peak. The scale starts at zero, so heights compare across stages. If there are more stages than lanes, some are
+// shown; the line above names them and summarises the others.
 
 #include "ppsim/base/words.hpp"
 
@@ -29,7 +29,7 @@ constexpr Px tick_size = px(9);
 constexpr Px least_memory_tick_distance = px(13);
 constexpr Px tick_length = px(4);
 constexpr Px figure_gap = px(14);
-/// A limit beyond this many times the highest peak would flatten all curves: it is said, not drawn.
+/// A limit beyond this multiple of the highest peak would flatten all curves; it is then written, not drawn.
 constexpr std::int64_t farthest_limit = 2;
 
 std::int64_t value_of(const MemoryPlot& plot, const MemoryPoint& point) {
@@ -40,7 +40,7 @@ std::int64_t peak_of(const MemoryPlot& plot, const StageReport& stage) {
   return plot.counts ? static_cast<std::int64_t>(stage.peak_live_activations) : stage.peak_bytes().count();
 }
 
-/// Whether its activations have a peak: without sizes for them, all that it holds is always there.
+/// Whether the activations have a peak; without activation sizes, all memory is constant.
 bool has_peak_time(const MemoryPlot& plot, const StageReport& stage) {
   return plot.counts || stage.peak_activation_bytes > Bytes{};
 }
@@ -64,7 +64,8 @@ std::vector<std::size_t> stages_over_limit(const Chart& chart, const MemoryPlot&
   return over;
 }
 
-/// All, or as many as there are lanes: evenly spaced ones, with that of the highest peak in place of its neighbour.
+/// All stages, or as many as there are lanes: evenly spaced, with the stage of the highest peak in place of its
+/// neighbour.
 std::vector<std::size_t> stages_with_lanes(const Chart& chart, const MemoryPlot& plot) {
   const std::size_t lanes = std::min(chart.stages(), most_lanes);
   std::vector<std::size_t> shown;
@@ -75,13 +76,13 @@ std::vector<std::size_t> stages_with_lanes(const Chart& chart, const MemoryPlot&
   return shown;
 }
 
-/// A curve that stays at each value until the next place.
+/// A curve that keeps each value until the next position.
 struct Step {
   Px x;
   std::int64_t value;
 };
 
-/// Puts changes that share a column of pixels together, as the highest value in it, so that no peak is lost.
+/// Merges changes within a column of pixels into the highest value, so no peak is lost.
 class StepCurve {
 public:
   void add(Px x, std::int64_t value) {
@@ -116,14 +117,14 @@ std::vector<Step> steps_of(const Chart& chart, const MemoryPlot& plot, const std
   return curve.finish(chart.x_at(chart.shown_end()));
 }
 
-/// Where a lane stands, and where values are in it.
+/// Position of a lane, and of values in it.
 struct Lane {
   Box box;
   std::int64_t top;
   [[nodiscard]] Px y_at(std::int64_t value) const { return box.bottom() - share_of(value, top, box.height); }
 };
 
-/// Closed areas between the curve and a floor, where the curve is above it.
+/// Closed areas between the curve and a floor, where the curve is above the floor.
 std::string area_above(const Lane& lane, const std::vector<Step>& steps, std::int64_t floor) {
   std::string data;
   bool open = false;
@@ -149,7 +150,7 @@ std::string lane_tooltip(const Chart& chart, const MemoryPlot& plot, std::size_t
   return text;
 }
 
-/// What the lane is drawn on: its ticks, and their labels at the right.
+/// Background of the lane: ticks, and their labels at the right.
 std::string draw_scale(const MemoryPlot& plot, const Lane& lane) {
   std::string lines;
   std::string labels;
@@ -162,7 +163,8 @@ std::string draw_scale(const MemoryPlot& plot, const Lane& lane) {
          draw_group(fmt::format(R"(class="memory-ticks" font-size="{}" fill="#595959")", tick_size), labels);
 }
 
-std::string draw_curve(const Chart& chart, const MemoryPlot& plot, const Lane& lane, std::size_t stage, Drawn& drawn) {
+std::string draw_curve(const Chart& chart, const MemoryPlot& plot, const Lane& lane, std::size_t stage,
+                       LegendItems& drawn) {
   const StageReport& report = chart.report.stages[stage];
   const std::vector<Step> steps =
       steps_of(chart, plot, memory_over_time(chart.graph, chart.timeline, make_id<StageId>(stage)));
@@ -187,13 +189,13 @@ std::string draw_curve(const Chart& chart, const MemoryPlot& plot, const Lane& l
   return out;
 }
 
-std::string draw_limit(const MemoryPlot& plot, const Lane& lane, Drawn& drawn) {
+std::string draw_limit(const MemoryPlot& plot, const Lane& lane, LegendItems& drawn) {
   if (!plot.limit || *plot.limit > plot.top) return {};
   drawn.memory.has_limit = true;
   return draw_path(limit_look, fmt::format("M{} {}H{}", lane.box.x, lane.y_at(*plot.limit), lane.box.right()));
 }
 
-/// A dot where the peak is reached first, and beside the lane how much and when.
+/// A dot at the first peak, and beside the lane its size and time.
 std::string draw_peak(const Chart& chart, const MemoryPlot& plot, const Lane& lane, std::size_t stage) {
   const StageReport& report = chart.report.stages[stage];
   const std::int64_t peak = peak_of(plot, report);
@@ -213,7 +215,8 @@ std::string draw_peak(const Chart& chart, const MemoryPlot& plot, const Lane& la
   return out;
 }
 
-std::string draw_lane(const Chart& chart, const MemoryPlot& plot, const Lane& lane, std::size_t stage, Drawn& drawn) {
+std::string draw_lane(const Chart& chart, const MemoryPlot& plot, const Lane& lane, std::size_t stage,
+                      LegendItems& drawn) {
   std::string out = fmt::format("<title>{}</title>\n", escaped(lane_tooltip(chart, plot, stage)));
   out += draw_scale(plot, lane) + draw_curve(chart, plot, lane, stage, drawn) + draw_limit(plot, lane, drawn) +
          draw_peak(chart, plot, lane, stage);
@@ -222,7 +225,7 @@ std::string draw_lane(const Chart& chart, const MemoryPlot& plot, const Lane& la
   return draw_group(fmt::format(R"(class="memory-lane" font-size="{}")", label_size), out);
 }
 
-/// What the lanes show, of which stages, and what holds for all.
+/// Quantity of the lanes, stages shown, and facts valid for all.
 std::string facts(const Chart& chart, const MemoryPlot& plot) {
   std::vector<std::string> parts;
   if (!chart.report.measured.empty() && !plot.counts) parts.emplace_back("sizes as predicted, times as measured");
@@ -281,7 +284,7 @@ MemoryPlot memory_plot(const Chart& chart) {
   return plot;
 }
 
-Part draw_memory(const Chart& chart, const MemoryPlot& plot, Px top, Drawn& drawn) {
+Part draw_memory(const Chart& chart, const MemoryPlot& plot, Px top, LegendItems& drawn) {
   drawn.memory.counts = plot.counts;
   drawn.memory.is_drawn = true;
   Chart below = chart; // on the same time axis

@@ -6,7 +6,7 @@ namespace ppsim::viz {
 
 namespace {
 
-/// The colours of one pass: alone, and from the first chunk of a stage to its last.
+/// Colours of one pass: for a single chunk, and from the first chunk of a stage to the last.
 struct PassColours {
   Colour alone, first, last;
 };
@@ -19,7 +19,7 @@ constexpr std::array<PassColours, pass_count> pass_colours{{
     {{0x00, 0x9E, 0x73}, {0x00, 0x66, 0x4C}, {0x8F, 0xD8, 0xBF}}, // weight gradient: green
 }};
 
-/// How the hatch of one label is drawn: a tile of `size` pixels and the lines in it.
+/// Hatch of one label: a tile of `size` pixels and the lines in it.
 struct Hatch {
   Label label;
   int size;
@@ -27,9 +27,9 @@ struct Hatch {
   std::string_view lines;
 };
 
-// Those of idle labels are light enough to stay after the cells; the shapes differ, not only the tints.
+// Hatches of idle labels are light compared with cells; their shapes differ, not only their tints.
 constexpr std::array<Hatch, label_count - first_idle_label + 1> hatches{{
-    // Busy, so its lines are heavy and dark: blue as a forward, which it is.
+    // A busy label, so its lines are heavy and dark: blue, as for a forward.
     {Label::recompute, 5, "#d9e8f3", R"(<path d="M-1 1L1-1M0 5L5 0M4 6L6 4" stroke="#0b4a7a" stroke-width="1.6"/>)"},
     {Label::warmup, 7, "#f7f7f7", R"(<path d="M-1 1L1-1M0 7L7 0M6 8L8 6" stroke="#c4c4c4" stroke-width="0.8"/>)"},
     {Label::upstream, 6, "#f3f7fb",

@@ -1,7 +1,7 @@
 #pragma once
-// Colours, hatches and markers. Hue tells the pass, lightness the chunk, so that the chart also reads without colour
-// vision and in grey: forwards are always darker than full backwards, and the two halves of a split backward carry a
-// bar (I above, W below).
+// Colours, hatches and markers. Hue shows the pass, lightness the chunk. The chart also reads without colour vision and
+// in grey: forwards are always darker than full backwards, and the halves of a split backward carry a bar (I above, W
+// below).
 
 #include "ppsim/report/report.hpp"
 
@@ -14,7 +14,7 @@
 namespace ppsim::viz {
 
 inline constexpr std::size_t pass_count = 4;
-/// Chunks per stage that are told apart by lightness; with more of them, neighbours share a shade.
+/// Chunks per stage with distinct lightness; with more chunks, neighbours share a shade.
 inline constexpr std::size_t most_shades = 8;
 
 /// The labels that are drawn in a chart.
@@ -31,12 +31,12 @@ struct Colour {
 
 /// Fill of optimizer cells: dark, so that they differ from every pass in grey too.
 inline constexpr Colour optimizer_fill{0x4D, 0x4D, 0x4D};
-/// Stroke of what is pointed at: the end of a run, tasks that deviate from their prediction.
+/// Stroke of markings: the end of a run, tasks that deviate from their prediction.
 inline constexpr Colour mark_stroke{0xB2, 0x18, 0x2B};
 /// Fill of the bars of gradient reductions.
 inline constexpr Colour reduction_fill{0xB2, 0x3A, 0x48};
 
-// Of memory over time: greys, which no pass has, so that what exceeds the limit stands out.
+// Memory over time: greys, unused by passes, so memory above the limit stands out.
 inline constexpr Colour static_fill{0x7D, 0x87, 0x94};
 inline constexpr Colour activations_fill{0xC9, 0xD1, 0xDA};
 inline constexpr Colour memory_stroke{0x4A, 0x55, 0x60};
@@ -68,13 +68,13 @@ private:
 /// The `<defs>` with the patterns of the labels in `used`.
 [[nodiscard]] std::string hatch_definitions(const LabelSet& used);
 
-/// What tells a curve from the others, in colour and without.
+/// Style of a curve, distinct in colour and in shape.
 struct CurveStyle {
   Colour colour;
   std::string_view dashes; ///< value of stroke-dasharray; empty: solid
   std::string_view marker; ///< path data, relative to the marker's place
 };
-/// Looks that differ from those of other numbers in as much as they can; they recur after 280.
+/// Styles that differ as much as possible; they repeat after 280.
 [[nodiscard]] CurveStyle style_of(std::size_t number);
 
 } // namespace ppsim::viz

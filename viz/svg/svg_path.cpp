@@ -6,12 +6,12 @@ namespace ppsim::viz {
 
 namespace {
 
-/// Where a transfer or a hand-over leaves one row and where it reaches another.
+/// Points where a transfer leaves one row and reaches another.
 struct Link {
   Point from, to;
 };
 
-/// Where a line from one row to another leaves the first: its lower edge when the other is below.
+/// Start of a line to another row: the lower edge if the other row is below.
 Px edge_towards(const Chart& chart, std::size_t row, std::size_t other) {
   const Box bar = chart.bar_box(row, {});
   return other > row ? bar.bottom() : bar.y;
@@ -26,7 +26,7 @@ Px row_middle(const Chart& chart, std::size_t row) {
   return chart.bar_box(row, {}).middle_y();
 }
 
-/// Follows the critical path and collects what is drawn of it where cells are large enough to be outlined.
+/// Follows the critical path and collects its outlines, for cells large enough to outline.
 class OutlinedPath {
 public:
   explicit OutlinedPath(const Chart& chart) : chart_{&chart} {}
@@ -34,7 +34,7 @@ public:
     const StageId stage = chart_->graph.schedule().stage_of(id);
     add_cell(chart_->cell_box(id, stage), chart_->row_of(stage), chart_->timeline.tasks[index(id)].start);
   }
-  /// An optimizer step, or a reduction: the part of its row below which its bar is.
+  /// An optimizer step, or a reduction: the part of its row that contains its bar.
   void add_update(const PathStep& step) {
     const Span span = span_of(chart_->timeline, step);
     const std::size_t row = chart_->row_of(stage_of(chart_->graph, chart_->timeline, step));
@@ -96,13 +96,13 @@ public:
     finish();
     emit(point);
   }
-  /// Lets the line end, or turn, where it really does.
+  /// Keeps the exact point at the end and at each turn.
   void finish() {
     if (waiting_) emit(*waiting_);
     waiting_.reset();
   }
   [[nodiscard]] const std::string& data() const { return data_; }
-  /// How often it turned from downwards to upwards or back.
+  /// Number of turns between upwards and downwards.
   [[nodiscard]] std::int64_t turns() const { return turns_; }
 
 private:
@@ -122,7 +122,7 @@ private:
   bool down_ = true;
 };
 
-/// Where a step of the critical path begins and ends.
+/// Start and end of a step of the critical path.
 Link path_link(const Chart& chart, const PathStep& step) {
   const Schedule& schedule = chart.graph.schedule();
   const std::optional<TaskId> receiver = step.is_transfer() ? chart.graph.receiver(step.task) : std::nullopt;
@@ -141,7 +141,7 @@ std::string draw_path_line(const Chart& chart) {
   }
   line.finish();
   std::string out;
-  if (px(line.turns() * 6) > chart.plot.width) // so often up and down that a full line would be a black area
+  if (px(line.turns() * 6) > chart.plot.width) // with so many turns, a full line would be a black area
     out = draw_path(R"(stroke="#000000" stroke-width="0.8" stroke-opacity="0.6")", line.data());
   else
     out = draw_path(R"(stroke="#ffffff" stroke-width="2.8")", line.data()) +
@@ -151,7 +151,7 @@ std::string draw_path_line(const Chart& chart) {
 
 } // namespace
 
-std::string draw_transfers(const Chart& chart, Drawn& drawn) {
+std::string draw_transfers(const Chart& chart, LegendItems& drawn) {
   const Schedule& schedule = chart.graph.schedule();
   std::string lines;
   std::string heads;
@@ -163,7 +163,7 @@ std::string draw_transfers(const Chart& chart, Drawn& drawn) {
     const std::size_t to = chart.row_of(schedule.stage_of(*receiver));
     const Link link = link_between(chart, span, from, to);
     add(lines, "M{} {}L{} {}", link.from.x, link.from.y, link.to.x, link.to.y);
-    // The head stands upright at the receiver: the gap between rows is too low for a turned one to look right.
+    // The arrow head is upright at the receiver: the gap between rows is too low for a rotated one.
     const Px back = to > from ? px(-4) : px(4);
     add(heads, "M{} {}l{} {}h{}z", link.to.x, link.to.y, Px{-180}, back, Px{360});
   }
@@ -174,7 +174,7 @@ std::string draw_transfers(const Chart& chart, Drawn& drawn) {
                         draw_path(R"(fill="#6b6b6b")", heads));
 }
 
-std::string draw_critical_path(const Chart& chart, Drawn& drawn) {
+std::string draw_critical_path(const Chart& chart, LegendItems& drawn) {
   if (!chart.path || chart.report.critical_path.empty()) return {};
   drawn.critical_path = true;
   if (chart.path == PathStyle::line) return draw_path_line(chart);

@@ -39,7 +39,7 @@ std::int64_t log_ratio(std::int64_t thousandths) {
   return scaled_log2(bounded) - scaled_log2(equal_ratio);
 }
 
-std::int64_t thousandths_of(const HeldPublished& held) {
+std::int64_t thousandths_of(const PublishedPrediction& held) {
   return std::llround(std::min(1 + held.error(), 1e3) * static_cast<double>(equal_ratio));
 }
 
@@ -64,7 +64,7 @@ struct PublishedPlot : RowPlot {
         band{errors.tolerance.value_or(usual_band)} {
     from = log_ratio(edge(-1));
     to = log_ratio(edge(1));
-    for (const HeldPublished& held : errors.runs) {
+    for (const PublishedPrediction& held : errors.runs) {
       if (held.refused) continue;
       from = std::min(from, log_ratio(thousandths_of(held)));
       to = std::max(to, log_ratio(thousandths_of(held)));
@@ -116,7 +116,7 @@ std::string draw_published_runs(const PublishedPlot& plot) {
   std::string out;
   const PublishedErrors& errors = plot.errors;
   std::vector<std::size_t> in_set(errors.sets.size());
-  for (const HeldPublished& held : errors.runs) {
+  for (const PublishedPrediction& held : errors.runs) {
     const auto row = static_cast<std::size_t>(std::ranges::find(errors.sets, held.run.set, &PublishedGroup::name) -
                                               errors.sets.begin());
     if (held.refused) continue;
@@ -138,7 +138,7 @@ std::string svg_published(const PublishedErrors& errors) {
   const std::string title = fmt::format("Predicted step times held against {}", counted(predicted, "published run"));
   std::vector<std::string> facts{
       fmt::format("green: off by up to {}", given_percent(errors.tolerance.value_or(usual_band)))};
-  if (std::ranges::any_of(errors.runs, [](const HeldPublished& held) { return held.run.half == Half::check; }))
+  if (std::ranges::any_of(errors.runs, [](const PublishedPrediction& held) { return held.run.half == Half::check; }))
     facts.emplace_back("hollow: runs of the half to check");
   if (errors.refused() > 0) facts.push_back(fmt::format("{} refused, not shown", errors.refused()));
   const Part head = draw_head({title, std::move(facts), ""}, figure_width);

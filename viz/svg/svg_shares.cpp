@@ -144,7 +144,7 @@ std::string fill_of(const Chart& chart, std::size_t slot, std::size_t kind) {
   return to_string(slot == optimizer_slot ? optimizer_fill : chart.palette.fill(static_cast<Pass>(slot), kind));
 }
 
-std::string draw_paths(const Chart& chart, const Paths& paths, Drawn& drawn) {
+std::string draw_paths(const Chart& chart, const Paths& paths, LegendItems& drawn) {
   std::string out;
   for (std::size_t slot = 0; slot < slot_count; ++slot)
     for (std::size_t kind = 0; kind < most_kinds; ++kind) {
@@ -159,7 +159,7 @@ std::string draw_paths(const Chart& chart, const Paths& paths, Drawn& drawn) {
 
 } // namespace
 
-std::string draw_shares(const Chart& chart, Drawn& drawn) {
+std::string draw_shares(const Chart& chart, LegendItems& drawn) {
   if (chart.report.makespan.count() == 0) return {};
   Paths paths;
   const std::size_t columns = column_count(chart);

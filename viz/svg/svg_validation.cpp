@@ -51,7 +51,7 @@ public:
     const Part head = draw_head(headline(), lower_.width);
     upper_.plot.y = head.bottom + px(6);
     lower_.plot.y = upper_.plot.y + upper_.bar + between_rows;
-    Drawn drawn;
+    LegendItems drawn;
     drawn.two_rows = true;
     const std::string body = draw_body(drawn);
     const Part notes = draw_deviation_notes(upper_.plot.bottom() + axis_height);
@@ -122,7 +122,7 @@ private:
     return head;
   }
 
-  [[nodiscard]] std::string draw_body(Drawn& drawn) const {
+  [[nodiscard]] std::string draw_body(LegendItems& drawn) const {
     const Chart both = stage_chart();
     std::string out;
     out += draw_group(R"(class="predicted" opacity="0.6")", draw_rows(upper_, "", drawn));
@@ -169,7 +169,7 @@ private:
     return task_and_stage(graph_, deviation.task) + " " + deviation_words(graph_, deviation);
   }
 
-  [[nodiscard]] std::string draw_marks(Drawn& drawn) const {
+  [[nodiscard]] std::string draw_marks(LegendItems& drawn) const {
     if (lower_.detail == Detail::shares) return {};
     std::string marks;
     std::string numbers;

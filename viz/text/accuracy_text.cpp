@@ -39,7 +39,7 @@ namespace {
 constexpr std::size_t most_runs = 40;
 constexpr std::size_t worst_rows = 10;
 
-std::string name_of(const HeldRun& run) {
+std::string name_of(const ValidatedRun& run) {
   return run.group.empty() ? run.name : fmt::format("{} of {}", run.name, run.group);
 }
 
@@ -56,7 +56,7 @@ std::string against(const Validation& validation) {
 
 std::size_t count_of(const Accuracy& accuracy, bool (*is)(const Validation&)) {
   return static_cast<std::size_t>(
-      std::ranges::count_if(accuracy.runs, [is](const HeldRun& run) { return is(run.validation); }));
+      std::ranges::count_if(accuracy.runs, [is](const ValidatedRun& run) { return is(run.validation); }));
 }
 
 /// "valid: ..." or "not valid: 2 of 36 ...".
@@ -80,14 +80,14 @@ std::string headline(const Accuracy& accuracy) {
 }
 
 std::string worst_words(const Accuracy& accuracy) {
-  const HeldRun& run = accuracy.runs[accuracy.all.worst];
+  const ValidatedRun& run = accuracy.runs[accuracy.all.worst];
   const ComparedTime& step = run.validation.step;
   return fmt::format("{}: {} predicted, {} measured ({})", name_of(run), format_duration(step.predicted),
                      format_duration(step.measured), signed_percent(step.error()));
 }
 
 std::string start_words(const Accuracy& accuracy) {
-  const HeldRun& worst = accuracy.runs[accuracy.all.worst_start];
+  const ValidatedRun& worst = accuracy.runs[accuracy.all.worst_start];
   return fmt::format("95 % of the tasks of a run started within {} of its step from their prediction (median of the "
                      "runs), within {} in the worst ({})",
                      percent(accuracy.all.median_start_error), percent(worst.validation.start_error_p95),
@@ -185,16 +185,16 @@ std::vector<TableColumn> run_columns(const Accuracy& accuracy, const std::vector
     columns.back().left = left;
   };
   add("run", 0, true,
-      [](const HeldRun& run) { return run.group.empty() ? run.name : fmt::format("{}/{}", run.group, run.name); });
-  add("schedule", 4, true, [](const HeldRun& run) { return run.schedule; });
-  add("stages", 5, false, [](const HeldRun& run) { return fmt::format("{}", run.shape.stages); });
-  add("mb", 6, false, [](const HeldRun& run) { return fmt::format("{}", run.shape.microbatches); });
-  add("vpp", 7, false, [](const HeldRun& run) { return fmt::format("{}", run.shape.vpp); });
-  add("predicted", 3, false, [](const HeldRun& run) { return format_duration(run.validation.step.predicted); });
-  add("measured", 2, false, [](const HeldRun& run) { return format_duration(run.validation.step.measured); });
-  add("error", 0, false, [](const HeldRun& run) { return signed_percent(run.validation.step.error()); });
-  add("starts", 1, false, [](const HeldRun& run) { return percent(run.validation.start_error_p95); });
-  if (!accuracy.holds()) add("against it", 0, true, [](const HeldRun& run) { return against(run.validation); });
+      [](const ValidatedRun& run) { return run.group.empty() ? run.name : fmt::format("{}/{}", run.group, run.name); });
+  add("schedule", 4, true, [](const ValidatedRun& run) { return run.schedule; });
+  add("stages", 5, false, [](const ValidatedRun& run) { return fmt::format("{}", run.shape.stages); });
+  add("mb", 6, false, [](const ValidatedRun& run) { return fmt::format("{}", run.shape.microbatches); });
+  add("vpp", 7, false, [](const ValidatedRun& run) { return fmt::format("{}", run.shape.vpp); });
+  add("predicted", 3, false, [](const ValidatedRun& run) { return format_duration(run.validation.step.predicted); });
+  add("measured", 2, false, [](const ValidatedRun& run) { return format_duration(run.validation.step.measured); });
+  add("error", 0, false, [](const ValidatedRun& run) { return signed_percent(run.validation.step.error()); });
+  add("starts", 1, false, [](const ValidatedRun& run) { return percent(run.validation.start_error_p95); });
+  if (!accuracy.holds()) add("against it", 0, true, [](const ValidatedRun& run) { return against(run.validation); });
   return columns;
 }
 

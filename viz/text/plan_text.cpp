@@ -74,7 +74,7 @@ std::vector<std::string> all_equals(const std::vector<PlanRow>& rows) {
   return lines;
 }
 
-std::vector<TableColumn> columns_of(const PlanShown& shown) {
+std::vector<TableColumn> columns_of(const PlanReport& shown) {
   const std::vector<PlanRow>& rows = shown.plan.rows;
   std::vector<TableColumn> columns;
   const auto add = [&](std::string_view header, int rank, auto cell) {
@@ -124,7 +124,7 @@ std::vector<TableColumn> columns_of(const PlanShown& shown) {
   return columns;
 }
 
-std::string headline(const PlanShown& shown) {
+std::string headline(const PlanReport& shown) {
   const RankedPlan& plan = shown.plan;
   const std::string limit = plan.memory_limit ? fmt::format(" with {}", format_bytes(*plan.memory_limit)) : "";
   const std::string text =
@@ -198,7 +198,7 @@ std::string change_words(const OtherConstants& change) {
 }
 
 /// Where costs come from, and which rows are as good as the first by what can be known.
-std::string trust_words(const PlanShown& shown) {
+std::string trust_words(const PlanReport& shown) {
   const std::vector<PlanRow>& rows = shown.plan.rows;
   std::string text = fmt::format("costs are {}; docs/validation.md shows the errors of such predictions",
                                  cost_source(spec_of(shown.request, rows.front().configuration)));
@@ -214,7 +214,7 @@ struct Answer {
   std::string text;
 };
 
-std::vector<Answer> answers_of(const PlanShown& shown) {
+std::vector<Answer> answers_of(const PlanReport& shown) {
   std::vector<Answer> list;
   const RankedPlan& plan = shown.plan;
   const PlanRow& winner = plan.rows.front();
@@ -224,11 +224,11 @@ std::vector<Answer> answers_of(const PlanShown& shown) {
       terms += fmt::format("{}{} {}", terms.empty() ? "" : ", ", term.name, format_duration(term.time));
   list.push_back({"row 1", terms + " (means over its stages)"});
   for (const std::string& equals : all_equals(plan.rows)) list.push_back({"the same", equals});
-  const auto& simpler = shown.answers.simpler;
+  const auto& simpler = shown.analysis.simpler;
   const PlanRow* const other = other_kind(plan);
   if (other != nullptr && !(simpler && simpler->configuration == other->configuration))
     list.push_back({"another", compared(*other, winner)});
-  if (const auto& balanced = shown.answers.balanced) {
+  if (const auto& balanced = shown.analysis.balanced) {
     const auto& [position, row] = *balanced;
     list.push_back({"layers", fmt::format("row {} with --layout '{}' (--balance): {} ({}), {}", position + 1,
                                           row.configuration.layout, format_duration(row.report.step_time),
@@ -237,7 +237,7 @@ std::vector<Answer> answers_of(const PlanShown& shown) {
   }
   if (simpler) list.push_back({"simpler", compared(*simpler, winner)});
   const Configuration* before = &winner.configuration;
-  for (const PlanFrontPoint& point : shown.answers.front | std::views::reverse) {
+  for (const PlanFrontPoint& point : shown.analysis.front | std::views::reverse) {
     if (point.row.configuration == *before) continue; // it fits into less
     before = &point.row.configuration;
     list.push_back({"less memory", fmt::format("within {}: {}, {} ({}), {}", format_bytes(point.limit),
@@ -246,7 +246,7 @@ std::vector<Answer> answers_of(const PlanShown& shown) {
                                                difference(point.row.report.step_time, winner.report.step_time),
                                                configuration_words(point.row.configuration))});
   }
-  for (const OtherConstants& change : shown.answers.changes) list.push_back({"how sure", change_words(change)});
+  for (const OtherConstants& change : shown.analysis.changes) list.push_back({"how sure", change_words(change)});
   list.push_back({"how sure", trust_words(shown)});
   return list;
 }
@@ -301,7 +301,7 @@ std::string configuration_words(const Configuration& configuration) {
   return joined(words, ", ");
 }
 
-std::string plan_text(const PlanShown& shown, const TextOptions& options) {
+std::string plan_text(const PlanReport& shown, const TextOptions& options) {
   const std::size_t width = std::max(options.width, least_text_width);
   std::string text = headline_lines(headline(shown), width, "1", options.colour) + "\n";
   if (shown.plan.rows.empty()) return text + list_lines({nothing_fits(shown.plan)}, width);
@@ -320,7 +320,7 @@ std::string plan_text(const PlanShown& shown, const TextOptions& options) {
   return text;
 }
 
-std::string plan_markdown(const PlanShown& shown) {
+std::string plan_markdown(const PlanReport& shown) {
   std::string text = markdown_text(headline(shown)) + "\n\n";
   if (shown.plan.rows.empty()) return text + markdown_list({nothing_fits(shown.plan)});
   text += markdown_table(columns_of(shown)) + "\n";
@@ -333,7 +333,7 @@ std::string plan_markdown(const PlanShown& shown) {
   return text;
 }
 
-std::string svg_plan(const PlanShown& shown) {
+std::string svg_plan(const PlanReport& shown) {
   Variation front{.axis = {.option = "memory-limit", .unit = Axis::Unit::bytes, .from = 0, .to = 0},
                   .title = fmt::format("{} on {} x {}, batch {}: the fastest configuration within a memory limit",
                                        shown.request.run.model_shape->name, shown.request.gpus,
@@ -345,8 +345,8 @@ std::string svg_plan(const PlanShown& shown) {
                   .crossings = {}};
   // stairs: what fits into a limit is as fast as it is up to what the next one needs
   std::vector<const PlanRow*> rows;
-  rows.reserve(shown.answers.front.size() + 1);
-  for (const PlanFrontPoint& point : shown.answers.front) rows.push_back(&point.row);
+  rows.reserve(shown.analysis.front.size() + 1);
+  for (const PlanFrontPoint& point : shown.analysis.front) rows.push_back(&point.row);
   rows.push_back(&shown.plan.rows.front());
   constexpr std::int64_t steep = 200; // of the axis, that a step takes
   const std::int64_t width = (shown.plan.memory_limit->count() - rows.front()->report.peak_bytes().count()) / steep;

@@ -40,7 +40,7 @@ std::string count_words(std::size_t count) {
 }
 
 bool knows_halves(const PublishedErrors& errors) {
-  return std::ranges::any_of(errors.runs, [](const HeldPublished& held) { return held.run.half != Half::none; });
+  return std::ranges::any_of(errors.runs, [](const PublishedPrediction& held) { return held.run.half != Half::none; });
 }
 
 std::string headline_of(const PublishedErrors& errors) {
@@ -109,7 +109,7 @@ Columns memory_columns(const PublishedErrors& errors) {
   return columns;
 }
 
-std::string step_words(const HeldPublished& held, Duration step) {
+std::string step_words(const PublishedPrediction& held, Duration step) {
   return or_dash(!held.refused, format_duration(step));
 }
 
@@ -119,19 +119,21 @@ Columns run_columns_of(const PublishedErrors& errors, const std::vector<std::siz
   const auto add = [&](std::string_view header, int rank, auto cell) {
     columns.push_back(column_of(header, rank, shown, [&](std::size_t at) { return cell(errors.runs[at]); }));
   };
-  add("set", 0, [](const HeldPublished& held) { return held.run.set; });
+  add("set", 0, [](const PublishedPrediction& held) { return held.run.set; });
   columns.back().left = true;
-  add(all ? "run" : "worst run", 0, [](const HeldPublished& held) { return held.run.name; });
+  add(all ? "run" : "worst run", 0, [](const PublishedPrediction& held) { return held.run.name; });
   columns.back().left = true;
   if (all && knows_halves(errors))
-    add("half", 3, [](const HeldPublished& held) {
+    add("half", 3, [](const PublishedPrediction& held) {
       return or_dash(held.run.half != Half::none, std::string{to_string(held.run.half)});
     });
-  add("measured", 1, [](const HeldPublished& held) { return format_duration(held.run.step); });
-  add("predicted", 1, [](const HeldPublished& held) { return step_words(held, held.step); });
-  add("error", 0, [](const HeldPublished& held) { return held.refused ? "refused" : signed_percent(held.error()); });
-  if (all && std::ranges::any_of(errors.runs, [](const HeldPublished& held) { return held.peak_error().has_value(); }))
-    add("memory", 2, [](const HeldPublished& held) {
+  add("measured", 1, [](const PublishedPrediction& held) { return format_duration(held.run.step); });
+  add("predicted", 1, [](const PublishedPrediction& held) { return step_words(held, held.step); });
+  add("error", 0,
+      [](const PublishedPrediction& held) { return held.refused ? "refused" : signed_percent(held.error()); });
+  if (all &&
+      std::ranges::any_of(errors.runs, [](const PublishedPrediction& held) { return held.peak_error().has_value(); }))
+    add("memory", 2, [](const PublishedPrediction& held) {
       const auto error = held.peak_error();
       return or_dash(error.has_value(), signed_percent(error.value_or(0)));
     });
@@ -153,7 +155,7 @@ std::vector<std::size_t> all_runs(const PublishedErrors& errors) {
 
 std::vector<std::string> refusals(const PublishedErrors& errors) {
   std::vector<std::string> lines;
-  for (const HeldPublished& held : errors.runs) {
+  for (const PublishedPrediction& held : errors.runs) {
     if (!held.refused) continue;
     const auto& [where, what, hint] = *held.refused;
     lines.push_back(as_flags(fmt::format("{}, {} ({}): {}: {}{}", held.run.set, held.run.name, held.run.where, where,
@@ -165,7 +167,7 @@ std::vector<std::string> refusals(const PublishedErrors& errors) {
 /// Those that ran, and cannot have.
 std::vector<std::string> misfits(const PublishedErrors& errors) {
   std::vector<std::string> lines;
-  for (const HeldPublished& held : errors.runs)
+  for (const PublishedPrediction& held : errors.runs)
     if (!held.refused && !held.fits)
       lines.push_back(
           fmt::format("{}, {} ({}): {}", held.run.set, held.run.name, held.run.where, format_bytes(held.peak)));

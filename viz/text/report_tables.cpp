@@ -1,4 +1,4 @@
-// The tables of the report of one run; see text.cpp for how they read.
+// Tables of the report of one run; text.cpp shows their form.
 
 #include "ppsim/base/words.hpp"
 
@@ -14,7 +14,7 @@
 namespace ppsim::viz {
 namespace {
 
-/// Widths of the columns; what is left goes to the causes.
+/// Widths of the columns; the causes get the remaining width.
 struct StageColumns {
   std::size_t bar;
   std::size_t causes;
@@ -66,7 +66,7 @@ std::string stage_row(const RunReport& report, std::size_t number, const StageCo
   return out;
 }
 
-/// The accounts add up: every label, the sum, and what it has to be.
+/// The sum of the accounts: every label, the sum, and the expected value.
 std::string total(const RunReport& report, std::size_t width) {
   const auto time = report.time_by_label();
   std::vector<std::string> parts;
@@ -96,12 +96,12 @@ std::string changed_words(const SensitivityFigure& figure) {
   return as_flags(figure.fields);
 }
 
-/// "1.25 %", with a sign where something is lost, and never "-0.00 %".
+/// "1.25 %", with a sign for losses, and never "-0.00 %".
 std::string gain_words(double gain) {
   return fmt::format("{:.2f} %", std::round(1e4 * gain) / 100 + 0.0);
 }
 
-/// Whose jitter matters most, the largest gains first.
+/// Stages whose jitter matters most, the largest gains first.
 std::string still_table(const std::vector<StillStage>& stages, const StepSpread& spread) {
   constexpr std::size_t shown = 4;
   std::string out = fmt::format("\n  {:<38}{:>11}   {}\n", "sensitivity of p95", "p95", "saved");

@@ -25,7 +25,7 @@ std::string named_words(const SynthesizedOrder& order) {
                      100 * fraction(over, order.length));
 }
 
-/// What all of its lengths are; they have the same objective.
+/// Kind of the lengths; all have the same objective.
 std::string_view length_name(std::span<const FrontPoint> front) {
   const auto has_order = [](const FrontPoint& point) { return !point.synthesis.orders.empty(); };
   const auto point = std::ranges::find_if(front, has_order);

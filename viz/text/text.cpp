@@ -44,7 +44,7 @@ std::string percent_to_tenths(double ratio) {
   return fmt::format("{:.{}f} %", 100 * ratio, ratio >= 0.0995 || ratio == 0 ? 1 : 2);
 }
 
-/// By how much tasks vary.
+/// Variation of task times.
 std::string jitter_words(const Jitter& jitter) {
   if (!jitter.measured) return fmt::format("{} of each task", percent_to_tenths(factor_of(jitter.ppm)));
   const MeasuredJitter& measured = *jitter.measured;
@@ -87,7 +87,7 @@ std::string remedy_words(const std::vector<Remedy>& remedies) {
   return words;
 }
 
-/// What to look at next, after "next: ".
+/// Advice after "next: ".
 std::string advice_words(const Advice& advice) {
   const std::string share = percent_to_tenths(advice.share);
   const std::string remedies = remedy_words(advice.remedies);
@@ -207,7 +207,7 @@ private:
                                percent_to_tenths(*find_metric("gap").value(report_)), where, least));
   }
 
-  /// How much of what the devices could do is done for the model.
+  /// Share of the devices' peak performance used for the model.
   void compute() {
     const auto figure = [&](std::string_view tag) { return find_metric(tag).value(report_); };
     const auto flops = figure("tflops_per_device");
@@ -242,8 +242,8 @@ private:
                                          difference > 0 ? "more" : "less")));
   }
 
-  /// What the chain that sets the makespan consists of; the parts add up to it. What a measured chain leaves open
-  /// between its tasks is the host's.
+  /// Parts of the chain that sets the makespan; they add up to it. Gaps between the tasks of a measured chain are host
+  /// time.
   void critical_path() {
     std::array<Duration, label_count> time{};
     Duration reductions{0};
@@ -270,7 +270,7 @@ private:
     if (!parts.empty()) say("path", joined(parts, " + ") + " on the critical path");
   }
 
-  /// The label whose time a step of the critical path is; a reduction has none, since it runs beside the tasks.
+  /// Label of a step of the critical path; a reduction has none, since it runs in parallel with the tasks.
   [[nodiscard]] Label path_label(const PathStep& step) const {
     if (step.kind == PathKind::optimizer) return Label::optimizer;
     if (step.kind == PathKind::transfer) return Label::transfer;
@@ -279,7 +279,7 @@ private:
     return task.pairing != Pairing::alone ? Label::overlap : static_cast<Label>(task.pass);
   }
 
-  /// Layers per stage, where they differ; of a stage that runs chunks of two directions, those of both.
+  /// Layers per stage, if they differ; for a stage with chunks of two directions, those of both.
   void layers() {
     const HeldChunks held{graph_.schedule()};
     std::vector<std::size_t> counts(scenario_.shape.stages);
@@ -309,7 +309,7 @@ private:
                     format_duration(spread.p95), format_duration(spread.p99), copies));
   }
 
-  /// Copies of the pipeline that are not alike.
+  /// Copies of the pipeline that differ.
   void copies() {
     if (!report_.copies) return;
     const CopiesReport& copies = *report_.copies;
@@ -326,7 +326,7 @@ private:
     say("copies", words);
   }
 
-  /// Devices and links that are not as fast as others.
+  /// Devices and links with a different speed.
   void uneven() {
     const auto times = [](std::int64_t ppm) { return fmt::format("takes {:.4g} times as long", factor_of(ppm)); };
     std::vector<std::string> parts;
@@ -361,7 +361,7 @@ private:
                                   to_string(found.layout)));
   }
 
-  /// What follows the tasks: how long after the last of them the reductions end, and the optimizer steps.
+  /// Work after the tasks: the time from the last task to the end of the reductions, and the optimizer steps.
   void update() {
     if (timeline_.optimizer.empty()) return;
     const SimTime done = tasks_end(graph_, timeline_);
@@ -389,7 +389,7 @@ private:
     line("without recomputation", report_.what_if.no_recompute);
   }
 
-  /// The waits that the order of sends and receives cost.
+  /// Waits caused by the order of sends and receives.
   void stalls() {
     constexpr std::size_t most_said = 3;
     if (!report_.stalls) return;
@@ -434,7 +434,7 @@ private:
                     index(overflow.stage), where, over > 1 ? fmt::format("; {} stages exceed it in all", over) : ""));
   }
 
-  /// What to look at next: what costs most, and what was tried against it.
+  /// Advice: the largest cost, and the remedies tried.
   void next() {
     out_ += '\n';
     const Advice advice = advice_for(graph_, report_);

@@ -17,12 +17,12 @@ constexpr std::array<std::string_view, 4> pass_colours{"\033[48;5;117m\033[30m",
                                                        "\033[48;5;222m\033[30m", "\033[48;5;65m\033[97m"};
 constexpr std::string_view optimizer_colour = "\033[48;5;240m\033[97m";
 
-/// Time to columns, and one stage's row.
+/// Converts time to columns, and draws one stage's row.
 class Row {
 public:
   Row(SimTime end, std::size_t columns) : end_{end.time_since_epoch().count()}, text_(columns, '.'), owner_(columns) {}
 
-  /// The part of a task's span that is marked by `mark`.
+  /// Part of a task's span with the mark `mark`.
   void add(const Task& task, char mark, const Span& span) {
     add(fmt::format("{}{}", mark, index(task.microbatch)), pass_colours[static_cast<std::size_t>(task.pass)], span);
   }
@@ -65,7 +65,7 @@ private:
   std::vector<std::string_view> cells_; // colour of each cell
 };
 
-/// Both halves of a pair that runs in one piece have the same span; each is drawn in its half of it.
+/// Both halves of an overlapped pair have the same span; each occupies half of it.
 Span visible_part(const Timeline& timeline, const Task& task, std::size_t id) {
   const Span span = timeline.tasks[id];
   const SimTime middle = span.start + span.length() / 2;
@@ -74,7 +74,7 @@ Span visible_part(const Timeline& timeline, const Task& task, std::size_t id) {
   return span;
 }
 
-/// Length of the shortest task (or half of a pair) that takes any time.
+/// Length of the shortest task (or half of a pair) with nonzero time.
 Duration shortest_part(const TaskGraph& graph, const Timeline& timeline) {
   Duration shortest = Duration::max() / static_cast<Duration::rep>(1024);
   for (std::size_t id = 0; id < graph.size(); ++id) {
@@ -84,8 +84,8 @@ Duration shortest_part(const TaskGraph& graph, const Timeline& timeline) {
   return shortest;
 }
 
-/// Columns such that one is a whole part of the greatest common divisor of all task lengths, if the width allows; else
-/// all there are.
+/// Column length that divides the greatest common divisor of all task lengths, if the width allows it; otherwise uses
+/// the full width.
 std::size_t column_count(const Timeline& timeline, SimTime end, std::size_t available) {
   Duration::rep unit = end.time_since_epoch().count();
   for (const Span& span : timeline.tasks) unit = std::gcd(unit, span.length().count());
@@ -102,7 +102,7 @@ std::string text_gantt(const TaskGraph& graph, const Timeline& timeline, SimTime
   const std::size_t stages = graph.scenario().shape.stages;
   if (end == SimTime{}) return {};
   const std::size_t columns = stages > most_stages ? 0 : column_count(timeline, end, options.width - margin);
-  // A task without a column of its own would silently be missing.
+  // Without its own column, a task would be missing.
   if (columns == 0 || shortest_part(graph, timeline) * static_cast<Duration::rep>(columns) < end.time_since_epoch())
     return fmt::format("  {:>5}  too much for a chart of {} columns: use --svg FILE\n", "", options.width);
   std::string out;

@@ -68,7 +68,7 @@ public:
   }
 
 private:
-  /// `begin`, then `text`, whose further lines are below its first.
+  /// `begin`, then `text` with further lines indented below its first.
   void put(const std::string& begin, std::string_view text) {
     out_ += wrapped_lines(begin + std::string{text}, width_, begin.size());
   }
@@ -106,7 +106,7 @@ private:
     return columns_that_fit(columns, width_ - 2).size() == columns.size();
   }
 
-  /// Adds three columns: predicted, measured, and how far apart.
+  /// Adds three columns: predicted, measured, and their difference.
   void add_compared(std::vector<TableColumn>& columns, std::string_view name, ComparedTime StageError::*figure) const {
     const auto add = [&](std::string_view header, std::string (*words)(const ComparedTime&)) {
       columns.push_back(stage_column(header, [&](const StageError& stage) { return words(stage.*figure); }));
@@ -122,7 +122,7 @@ private:
     return long_column(header, 1, stages.size(), "", [&](std::size_t stage) { return cell(stages[stage]); });
   }
 
-  /// All figures of the stages, or of a narrow terminal the most important of them.
+  /// All figures of the stages, or the most important ones for a narrow terminal.
   [[nodiscard]] std::vector<TableColumn> stage_columns() const {
     std::vector<TableColumn> columns = stage_columns(true, validation_.knows_memory);
     if (!fits(columns)) columns = stage_columns(false, validation_.knows_memory);
@@ -170,7 +170,7 @@ private:
       put(fmt::format("  {:<{}}  ", task_and_stage(graph_, deviation.task), width), deviation_words(graph_, deviation));
   }
 
-  /// What other costs would have given.
+  /// Predictions for other costs.
   void otherwise() {
     if (!validation_.alone && !validation_.own_times) return;
     out_ += '\n';

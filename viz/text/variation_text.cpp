@@ -41,7 +41,7 @@ std::string headline(const Variation& variation) {
                      axis.format(axis.from), axis.format(axis.to), joined(parts, ", "));
 }
 
-/// "up to 340 us", "from 341 us to 1 ms", "from 1 ms on"; where nothing changes, both ends.
+/// "up to 340 us", "from 341 us to 1 ms", "from 1 ms on"; both ends if there is only one interval.
 std::string extent_of(const Variation& variation, std::size_t position) {
   const BestStretch& stretch = variation.best[position];
   const std::string from = variation.axis.format(stretch.from);
@@ -53,7 +53,7 @@ std::string extent_of(const Variation& variation, std::size_t position) {
   return stretch.from == stretch.to ? "at " + from : fmt::format("from {} to {}", from, to);
 }
 
-/// Where which schedule is the best.
+/// Intervals of the best schedules.
 std::vector<TableColumn> best_columns(const Variation& variation) {
   TableColumn where{"--" + variation.axis.option, {}, 0, true};
   TableColumn who{"best", {}, 0, true};
@@ -110,17 +110,17 @@ std::vector<std::string> notes_of(const Variation& variation) {
   return notes;
 }
 
-/// The crossings that are described in words: those of lines that are the best somewhere come before others.
-std::vector<Crossing> told_crossings(const Variation& variation) {
-  std::vector<Crossing> told = variation.crossings;
+/// Crossings described in words: lines that are best somewhere come first.
+std::vector<Crossing> selected_crossings(const Variation& variation) {
+  std::vector<Crossing> selected = variation.crossings;
   const auto is_best = [&variation](std::size_t line) {
     return std::ranges::any_of(variation.best, [line](const BestStretch& stretch) { return stretch.line == line; });
   };
   std::ranges::stable_partition(
-      told, [&](const Crossing& crossing) { return is_best(crossing.first) || is_best(crossing.second); });
-  if (told.size() > most_crossings) told.erase(told.begin() + most_crossings, told.end());
-  std::ranges::stable_sort(told, {}, &Crossing::from);
-  return told;
+      selected, [&](const Crossing& crossing) { return is_best(crossing.first) || is_best(crossing.second); });
+  if (selected.size() > most_crossings) selected.erase(selected.begin() + most_crossings, selected.end());
+  std::ranges::stable_sort(selected, {}, &Crossing::from);
+  return selected;
 }
 
 std::string words_of(const Variation& variation, const Crossing& crossing) {
@@ -131,7 +131,7 @@ std::string words_of(const Variation& variation, const Crossing& crossing) {
 
 std::vector<std::string> crossing_lines(const Variation& variation) {
   std::vector<std::string> lines;
-  for (const Crossing& crossing : told_crossings(variation)) lines.push_back(words_of(variation, crossing));
+  for (const Crossing& crossing : selected_crossings(variation)) lines.push_back(words_of(variation, crossing));
   if (const std::size_t others = variation.crossings.size() - lines.size(); others > 0)
     lines.push_back(fmt::format("and {} more; --json has them all", others));
   return lines;

@@ -55,9 +55,9 @@ std::string times(double ratio) {
 }
 
 /// "F 25 ms, 10 ms elsewhere (2.50 times)"
-std::string beside_words(const std::vector<PassBeside>& passes, std::string_view elsewhere) {
+std::string beside_words(const std::vector<PassComparison>& passes, std::string_view elsewhere) {
   Lines words;
-  for (const PassBeside& pass : passes)
+  for (const PassComparison& pass : passes)
     words.push_back(pass.others == Duration{0}
                         ? fmt::format("{} {}", letter(pass.pass), format_duration(pass.own))
                         : fmt::format("{} {}, {} {} ({})", letter(pass.pass), format_duration(pass.own),

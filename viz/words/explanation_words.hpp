@@ -1,5 +1,5 @@
 #pragma once
-// What an explanation says of its findings.
+// Sentences for the findings of an explanation.
 
 #include "ppsim/measured/explanation.hpp"
 
@@ -11,9 +11,9 @@ namespace ppsim::viz {
 
 /// "the order's own bubble": a part of a step.
 [[nodiscard]] std::string_view part_name(Reason reason);
-/// What was found, and what a step would take without it, in one sentence.
+/// The finding, and the step time without its cause, in one sentence.
 [[nodiscard]] std::string finding_words(const Explanation& explanation, const Finding& finding);
-/// The figures that support it, a sentence each.
+/// The supporting figures, one sentence each.
 [[nodiscard]] std::vector<std::string> evidence_words(const Explanation& explanation, const Finding& finding);
 
 } // namespace ppsim::viz

@@ -1,5 +1,5 @@
 #pragma once
-// Figures as texts and pictures write them, and lists of words.
+// Figures and lists of words, formatted for texts and pictures.
 
 #include "ppsim/study/comparison.hpp"
 #include "ppsim/study/run_report.hpp"
@@ -9,17 +9,17 @@
 
 namespace ppsim::viz {
 
-/// "27.3 %", with more digits where it is small.
+/// "27.3 %", with more digits if it is small.
 [[nodiscard]] std::string percent(double ratio);
-/// "-1.23 %"; "-" where it has no bound.
+/// "-1.23 %"; "-" if unbounded.
 [[nodiscard]] std::string signed_percent(double ratio);
-/// "5 %", "1000 %", "0.125 %": a share as somebody gave it.
+/// "5 %", "1000 %", "0.125 %": a share as given by the user.
 [[nodiscard]] std::string given_percent(double share);
-/// How much longer `time` is: "+12.3 %", "-4.00 %", "0 %".
+/// Relative increase of `time`: "+12.3 %", "-4.00 %", "0 %".
 [[nodiscard]] std::string difference(Duration time, Duration reference);
 /// "jitter 5 % of each task", "1000 steps", "of 64 copies the slowest".
 [[nodiscard]] std::vector<std::string> sampled_words(const Jitter& jitter);
-/// What an order asks of the runtime, in the fewest words: "2 chunks, split, pairs", "V, split", "-".
+/// Runtime features that an order needs, briefly: "2 chunks, split, pairs", "V, split", "-".
 [[nodiscard]] std::string asked(const Demands& demands);
 /// "stage 0", "stages 0-3", "stages 0 and 2", "stage 0 and 5 more".
 [[nodiscard]] std::string stage_list(const std::vector<std::size_t>& stages);

@@ -23,32 +23,32 @@ std::string rough_percent(double share) {
   return value >= 9.95 ? fmt::format("{:.0f} %", value) : fmt::format("{:.2g} %", value);
 }
 
-/// As "to ..." continues it.
-std::string duty_words(Duty duty, const Demands& demands) {
+/// Continues "to ...".
+std::string runtime_feature_words(RuntimeFeature duty, const Demands& demands) {
   switch (duty) {
-  case Duty::split_backward:
+  case RuntimeFeature::split_backward:
     return "split the backward";
-  case Duty::overlap_pairs:
+  case RuntimeFeature::overlap_pairs:
     return "run a forward and a backward at the same time";
-  case Duty::fold:
+  case RuntimeFeature::fold:
     return fmt::format("place {} chunks per stage in {}", demands.chunks_per_stage,
                        demands.chunks_per_stage == 2 ? "a V" : "waves");
-  case Duty::run_chunks:
+  case RuntimeFeature::run_chunks:
     return fmt::format("run {} chunks per stage", demands.chunks_per_stage);
-  case Duty::keep_copies:
+  case RuntimeFeature::keep_copies:
     break;
   }
   return fmt::format("keep {} copies of the parameters", demands.parameter_copies);
 }
 
-std::string duties_words(const std::vector<Duty>& duties, const Demands& demands) {
+std::string runtime_feature_words(const std::vector<RuntimeFeature>& runtime_features, const Demands& demands) {
   std::vector<std::string> list;
-  list.reserve(duties.size());
-  for (const Duty duty : duties) list.push_back(duty_words(duty, demands));
+  list.reserve(runtime_features.size());
+  for (const RuntimeFeature duty : runtime_features) list.push_back(runtime_feature_words(duty, demands));
   return enumerated(list);
 }
 
-/// What `quantity` of a contender is; without its unit.
+/// Value of `quantity` for a contender, without unit.
 std::string amount(Quantity quantity, const Contender& contender) {
   switch (quantity) {
   case Quantity::memory:
@@ -113,12 +113,12 @@ public:
   }
 
 private:
-  /// Before a time that is not a step time.
+  /// Before a time other than a step time.
   [[nodiscard]] std::string figure() const {
     return comparison_.ranked_by == StepFigure::step_time ? "" : fmt::format("{} ", to_string(comparison_.ranked_by));
   }
 
-  /// Of one that is ranked.
+  /// Text of a ranked contender.
   [[nodiscard]] std::string time_of(const Contender& contender) const {
     return format_duration(comparison_.figure_of(contender).value());
   }
@@ -128,8 +128,8 @@ private:
   [[nodiscard]] std::string to_take(const Contender& best) const {
     std::string words = fmt::format("take {}: {}{}{}", best.name, figure(), time_of(best),
                                     reasons_.runner_up ? against(best, *reasons_.runner_up) : alone(best));
-    if (!reasons_.duties.empty())
-      words += fmt::format("; its runtime must {}", duties_words(reasons_.duties, best.demands));
+    if (!reasons_.runtime_features.empty())
+      words += fmt::format("; its runtime must {}", runtime_feature_words(reasons_.runtime_features, best.demands));
     words += ".";
     if (reasons_.halves_assumed)
       words += " The halves of the backward were not given and are taken as equal (--input-grad gives one of them).";
@@ -148,7 +148,7 @@ private:
     return words + prices(contrast, best, next);
   }
 
-  /// Why there is no runner-up.
+  /// Reason why there is no runner-up.
   [[nodiscard]] std::string alone(const Contender& best) const {
     const std::string memory =
         comparison_.knows_memory ? fmt::format(" with {}", format_bytes(best.report.peak_bytes())) : std::string{};
@@ -169,10 +169,10 @@ private:
     std::string words = contrast.time == Duration{0}
                             ? fmt::format(" {} takes as long", other.name)
                             : fmt::format(" {} is {} slower", other.name, rough_percent(contrast.share));
-    const std::vector<Duty> left = duties_of(other.demands);
-    const std::size_t saved = reasons_.duties.size();
+    const std::vector<RuntimeFeature> left = runtime_features_of(other.demands);
+    const std::size_t saved = reasons_.runtime_features.size();
     if (!left.empty())
-      words += fmt::format(" and only has to {}", duties_words(left, other.demands));
+      words += fmt::format(" and only has to {}", runtime_feature_words(left, other.demands));
     else
       words += saved == 1 ? " and does not need that" : saved == 2 ? " and needs neither" : " and needs none of these";
     words += prices(contrast, other, best) + "."; // NOLINT(readability-suspicious-call-argument): the simpler one's
@@ -182,14 +182,14 @@ private:
     return words;
   }
 
-  /// What would be faster, if there were more memory.
+  /// Contenders that would be faster with more memory.
   [[nodiscard]] std::string too_large(const Contender& faster) const {
     return fmt::format(" {} would take {}{}, but needs {}, {} more than the limit of {}.", faster.name, figure(),
                        time_of(faster), format_bytes(faster.report.peak_bytes()),
                        format_bytes(faster.report.peak_bytes() - limit()), format_bytes(limit()));
   }
 
-  /// What would be faster, if that were the same training.
+  /// Contenders that are faster but train differently.
   [[nodiscard]] std::string asynchronous() const {
     if (!reasons_.asynchronous) return {};
     const Contender& other = at(*reasons_.asynchronous);
@@ -198,7 +198,7 @@ private:
         other.name, figure().empty() ? "" : "step time ", format_duration(other.report.step_time));
   }
 
-  /// What the ranking does not know.
+  /// Facts that the ranking ignores.
   [[nodiscard]] std::string unranked() const {
     if (reasons_.unranked.empty()) return {};
     std::vector<std::string> names;
@@ -208,7 +208,7 @@ private:
                        enumerated(names), names.size() == 1 ? "it comes" : "they come");
   }
 
-  /// Nothing fits, or all that does trains something else.
+  /// No contender fits, or all that fit train differently.
   [[nodiscard]] std::string nothing_to_take() const {
     if (!reasons_.least) return "nothing to recommend: no synchronous schedule is among them.";
     const Contender& least = at(*reasons_.least);
@@ -225,7 +225,7 @@ private:
                        held == 1 ? "is" : "are", to_string(comparison_.transfer_model), held == 1 ? "it" : "them");
   }
 
-  /// Where something does not fit, there is one.
+  /// If one does not fit, this exists.
   [[nodiscard]] Bytes limit() const {
     PPSIM_ASSERT(comparison_.memory_limit.has_value());
     return *comparison_.memory_limit;

@@ -14,7 +14,7 @@
 namespace ppsim::viz {
 namespace {
 
-/// What a task that others waited for was late in.
+/// Part of a task that was late when others waited for it.
 std::string_view delay_words(Delay delay) {
   switch (delay) {
   case Delay::none:
@@ -29,7 +29,7 @@ std::string_view delay_words(Delay delay) {
   return "";
 }
 
-/// "1.2 % too short", "exactly": how something is predicted.
+/// "1.2 % too short", "exactly": the error of a prediction.
 std::string error_words(const ComparedTime& compared) {
   if (compared.predicted == compared.measured) return "exactly";
   const double error = compared.error();
@@ -79,7 +79,7 @@ std::string results_words(const MeasuredRun& run) {
   return text;
 }
 
-/// Why peaks are not compared.
+/// Reason why peaks are not compared.
 std::string_view unknown_memory(const MeasuredRun& run) {
   if (run.facts.timed) return "not compared: timed tasks do not hold the memory of the scenario";
   const bool measured = std::ranges::any_of(
@@ -102,7 +102,7 @@ std::string memory_words(const MeasuredRun& run, const Validation& validation) {
 
 std::string cores_words(const MeasuredRun& run, double share) {
   if (run.facts.timed) return "tasks sleep, so stages can share them";
-  // The two clocks are read one after the other, so that the share can come out above the whole.
+  // The two clocks are read one after the other, so the share can exceed 100 %.
   const double percent = 100 * std::min(share, 1.0);
   if (is_contended(run))
     return fmt::format("CONTENDED: in tasks, a stage had only {:.0f} % of a core, but {:.0f} % is needed: other "
@@ -149,7 +149,7 @@ std::string deviation_words(const TaskGraph& graph, const Deviation& deviation) 
   std::string words = fmt::format("waited {} longer for {}", wait, task_and_stage(graph, deviation.waited_for));
   if (deviation.delay == Delay::none) return words;
   const std::string_view how = delay_words(deviation.delay);
-  const Duration early = deviation.wait - deviation.start; // when it began to wait
+  const Duration early = deviation.wait - deviation.start; // start of the wait
   if (2 * early > deviation.wait) return fmt::format("{}, and started to wait {} early", words, format_duration(early));
   if (2 * deviation.delayed < deviation.wait)
     words += fmt::format(", as many small delays added up (at most {}: {} {})", format_duration(deviation.delayed),

@@ -1,5 +1,5 @@
 #pragma once
-// What the views of a validation, and the text of a replay, say in the same words.
+// Sentences shared by the views of a validation and the text of a replay.
 
 #include "ppsim/measured/validation.hpp"
 
@@ -7,11 +7,10 @@
 
 namespace ppsim::viz {
 
-/// One sentence: whether the prediction holds and, if not, everything that speaks against it.
-/// Where no flush separates steps, "step time" is how often one ends (SPEC section 4): what is compared is one step
-/// alone.
+/// One sentence: whether the prediction holds and, if not, all evidence against it. For runs without a flush, "step
+/// time" is the interval between the ends of steps (SPEC section 4); the comparison is of a single step.
 [[nodiscard]] std::string verdict(const MeasuredRun& run, const Validation& validation);
-/// Why a task deviates: "took 1 ms longer than the 2 ms predicted".
+/// Reason for the deviation of a task: "took 1 ms longer than the 2 ms predicted".
 [[nodiscard]] std::string deviation_words(const TaskGraph& graph, const Deviation& deviation);
 /// "1F0 on stage 1".
 [[nodiscard]] std::string task_and_stage(const TaskGraph& graph, TaskId id);
@@ -24,7 +23,7 @@ namespace ppsim::viz {
 ///   cores       in tasks, every stage had at least 99 % of a core
 ///   clocks      aligned within 1.2 us
 [[nodiscard]] std::string trust_lines(const MeasuredRun& run, const Validation& validation, std::size_t width);
-/// What of the step was measured and is no part of the prediction, a line; empty: all is.
+/// A line about measured parts of the step outside the prediction; empty if there are none.
 [[nodiscard]] std::string unpredicted_line(const Validation& validation, std::size_t width);
 
 } // namespace ppsim::viz

@@ -16,7 +16,7 @@ struct Quantity {
   std::string_view option;
   std::string_view name;
 };
-// Those whose option does not say it in words.
+// Schedules whose option does not contain the words.
 constexpr std::array quantities{
     Quantity{"comm", "transfer time"},
     Quantity{"mb", "microbatches"},

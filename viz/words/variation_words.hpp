@@ -1,5 +1,5 @@
 #pragma once
-// What the views of a variation say in the same words.
+// Sentences shared by the views of a variation.
 
 #include "ppsim/study/variation.hpp"
 
@@ -9,15 +9,15 @@
 
 namespace ppsim::viz {
 
-/// What an option gives, for titles: "transfer time" for comm; others as they are called, with spaces.
+/// The quantity set by an option, for titles: "transfer time" for comm; other options by their names, with spaces.
 [[nodiscard]] std::string quantity_name(std::string_view option);
-/// What is compared: "step time", "p95 step time"; per microbatch where that is shown.
+/// The compared quantity: "step time", "p95 step time"; per microbatch if shown so.
 [[nodiscard]] std::string compared_name(const Variation& variation);
-/// "4 stages", "8 microbatches", without what varies.
+/// "4 stages", "8 microbatches", without the varied quantity.
 [[nodiscard]] std::vector<std::string> shape_words(const Variation& variation);
-/// The best schedule of a stretch, or why there is none.
+/// The best schedule of an interval, or why there is none.
 [[nodiscard]] std::string best_name(const Variation& variation, const BestStretch& stretch);
-/// What the points cannot show; empty where they show all there is.
+/// Limits of the points shown; empty if they are complete.
 [[nodiscard]] std::string unseen_words(const Variation& variation);
 
 } // namespace ppsim::viz

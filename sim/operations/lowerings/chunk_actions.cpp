@@ -14,10 +14,10 @@ namespace {
 
 using Kind = ChunkAction::Kind;
 
-/// The chunks that a stage runs from some place on, the next ones first.
+/// The chunks that a stage runs from some position on, the next ones first.
 class ChunksAhead {
 public:
-  /// Goes back over a task or a pair.
+  /// Moves back over a task or a pair.
   void go_back_over(std::span<const Task> unit) {
     ++units_;
     for (std::size_t i = unit.size(); i-- > 0;) {
@@ -25,7 +25,7 @@ public:
       chunks_.insert(chunks_.begin(), {unit[i].chunk_index, units_});
     }
   }
-  /// Those whose parameters PyTorch gathers: three, and one more where a pair brings two of them.
+  /// The chunks whose parameters PyTorch gathers: three, and one more if a pair adds two.
   [[nodiscard]] std::vector<std::uint16_t> kept() const {
     constexpr std::size_t most = 3; // max_active_stages
     std::vector<std::uint16_t> kept;
@@ -43,8 +43,8 @@ private:
   std::size_t units_ = 0;
 };
 
-/// What is done where `from` was gathered and `to` is to be: what leaves goes first. PyTorch drops several in the order
-/// of a set, which is none: here by rising chunk.
+/// The actions between the gathered sets `from` and `to`: RESHARD first. PyTorch drops several in set order, which is
+/// unspecified: here by rising chunk.
 void change(std::vector<std::uint16_t> from, const std::vector<std::uint16_t>& to, std::uint32_t before,
             std::vector<ChunkAction>& actions) {
   const std::vector<std::uint16_t> had = from;
@@ -59,10 +59,10 @@ void change(std::vector<std::uint16_t> from, const std::vector<std::uint16_t>& t
 
 std::vector<ChunkAction> pytorch_actions(const Schedule& schedule, StageId stage, bool reduces) {
   const std::span<const Task> tasks = schedule.stage(stage);
-  std::vector<ChunkAction> reversed; // from back to front, so that what comes next is known without looking for it
+  std::vector<ChunkAction> reversed; // from back to front, so that the next chunks are known without a search
   ChunksAhead ahead;
   std::set<std::uint16_t> trained;
-  const auto add = [&](std::vector<ChunkAction>& actions) { // that are between the same two tasks
+  const auto add = [&](std::vector<ChunkAction>& actions) { // between the same two tasks
     reversed.insert(reversed.end(), actions.rbegin(), actions.rend());
     actions.clear();
   };
@@ -88,13 +88,12 @@ std::vector<ChunkAction> pytorch_actions(const Schedule& schedule, StageId stage
 
 namespace {
 
-/// How many of the operations are before the task at `before`.
+/// The number of operations before the task at `before`.
 std::uint32_t count_ahead_of(std::span<const CommOp> ops, std::uint32_t before) {
   return static_cast<std::uint32_t>(std::ranges::upper_bound(ops, before, {}, &CommOp::before) - ops.begin());
 }
 
-/// With REDUCE_GRAD of each chunk, or without any. What is added is of `pytorch`, ahead of all else that is done with
-/// chunks there.
+/// Adds the missing REDUCE_GRAD of each chunk from `pytorch`, before other actions at the same place, or removes all.
 void settle_reductions(std::vector<ChunkAction>& actions, const std::vector<ChunkAction>& pytorch, bool reduces,
                        std::span<const CommOp> ops) {
   const auto is_reduction = [](const ChunkAction& action) { return action.kind == Kind::reduce_grad; };

@@ -1,5 +1,5 @@
-// Everything as early as its communicator permits. Transfers are ordered by the time at which they could leave; every
-// communicator takes its operations in that order on both sides, so that it never hangs.
+// Every operation as early as its communicator permits. Transfers are ordered by the time at which they could be sent;
+// every communicator takes its operations in that order on both sides, so it never hangs.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/operations/detail/ranked.hpp"
@@ -17,7 +17,7 @@ CommOrder place(const TaskGraph& graph, Overlap /*overlap*/) {
   const std::vector<std::uint32_t> places = places_in_time(graph, unit_ends(graph, transfers));
   const std::optional<CommOrder> order =
       ranked_order(transfers, by_sender(transfers, places), communicators, graph.schedule().shape().stages);
-  PPSIM_ASSERT(order.has_value()); // a transfer that is made before a task is needed leaves before what that task makes
+  PPSIM_ASSERT(order.has_value()); // a transfer made before a task is needed is sent before that task's output
   return *order;
 }
 

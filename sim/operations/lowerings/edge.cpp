@@ -1,5 +1,5 @@
-// As ppsim's own runtime posts them (runtime/program/program.cpp): a communicator per directed edge, so that the two
-// directions between two stages, and one neighbour and the next, do not hold each other up.
+// As ppsim's own runtime posts them (runtime/program/program.cpp): a communicator per directed edge, so that directions
+// and neighbours do not block each other.
 
 #include "ppsim/operations/detail/stage_transfers.hpp"
 #include "ppsim/operations/slots.hpp"
@@ -11,7 +11,7 @@
 namespace ppsim::lowering::edge {
 namespace {
 
-/// For each transfer, after how many tasks its receive finds a free slot.
+/// For each transfer, the number of tasks after which its receive finds a free slot.
 std::vector<std::uint32_t> free_slots(const TaskGraph& graph, const StageTransfers& transfers) {
   const std::vector<SimTime> ends = unit_ends(graph, transfers);
   std::vector<std::vector<std::uint32_t>> by_edge(transfers.edges());

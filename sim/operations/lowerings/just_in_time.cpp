@@ -1,5 +1,5 @@
-// As pytorch#172833 and #178815 propose: a receive right before the task that needs it, so that it holds up nothing
-// that could go before it. Where two stages send to each other before they receive, it hangs on a communicator that
+// As proposed in pytorch#172833 and #178815: a receive right before the task that needs it, so that it blocks no
+// operation that could go first. If two stages send to each other before they receive, it hangs on a communicator that
 // both directions share.
 
 #include "ppsim/operations/detail/stage_transfers.hpp"

@@ -1,18 +1,17 @@
-// As Megatron-LM exchanges (megatron/core/pipeline_parallel/schedules.py and p2p_communication.py). Without
-// interleaving: receive, forward, send during warm-up; then send-forward-receive-backward after a forward and
-// send-backward-receive-forward after a backward; receive, backward, send during cool-down. Interleaved, after each
-// step (a forward, a pair of both, a backward) what it made leaves and what the next step needs is received. Every
+// As in Megatron-LM (megatron/core/pipeline_parallel/schedules.py and p2p_communication.py). Without interleaving:
+// receive, forward, send during warm-up; then send-forward-receive-backward after a forward and
+// send-backward-receive-forward after a backward; receive, backward, send during cool-down. Interleaved: after each
+// step (a forward, a pair of both, a backward), its output is sent and the next step's input is received. Every
 // exchange is one batch_isend_irecv on the group's communicator, and the stage waits for all of it.
 //
-// With overlap_p2p_comm, the default of the interleaved schedule, which alone takes it, operations are launched one by
-// one with isend and irecv. Their communicators are those of pairs; with two stages one direction takes those of
-// another group. During 1F1B each direction is launched right after its pass, and a receive is waited for before the
-// next pass of its kind. A forward's send is waited for at once: training frees the output then
-// (deallocate_pipeline_outputs). A backward's is waited for after the next backward. With
-// overlap_p2p_comm_warmup_flush the same holds in warm-up and cool-down, where receives are then launched ahead of the
-// pass before the one that needs them.
+// With overlap_p2p_comm, only for the interleaved schedule and its default, operations are launched one by one with
+// isend and irecv. Their communicators are those of pairs; with two stages, one direction uses those of another group.
+// During 1F1B each direction is launched right after its pass, and the next pass of its kind waits for the receive. A
+// forward's send is waited for at once, because training then frees the output (deallocate_pipeline_outputs). A
+// backward's send is waited for after the next backward. With overlap_p2p_comm_warmup_flush the same applies in warm-up
+// and cool-down, where receives are launched one pass ahead.
 //
-// An order that is none of Megatron-LM's is taken step by step, each task or pair being a step.
+// An order that is not Megatron-LM's is processed step by step, each task or pair being a step.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/operations/detail/stage_transfers.hpp"
@@ -32,13 +31,13 @@ namespace {
 
 constexpr std::uint32_t none = 0xFFFFFFFFU;
 
-/// The passes of a stage as Megatron-LM runs them.
+/// The passes of a stage in Megatron-LM's order.
 struct Steps {
   std::vector<TaskId> forwards;
   std::vector<TaskId> backwards; ///< B or I
   std::size_t warmup = 0;        ///< forwards before the first pair
   std::size_t pairs = 0;         ///< of a forward and a backward
-  bool follows = false;          ///< warm-up, pairs, then backwards are all that the stage runs
+  bool follows = false;          ///< the stage runs only warm-up, pairs, then backwards
 };
 
 Steps steps_of(const Schedule& schedule, StageId stage) {
@@ -111,8 +110,7 @@ public:
   }
 
 private:
-  /// Whether a forward sends to the stage after its own, a backward to the one ahead of it; the last stage to the
-  /// first.
+  /// Whether a forward sends to the next stage, a backward to the previous one; the last stage to the first.
   [[nodiscard]] bool follows_loop(const StageTransfer& transfer) const {
     const bool forward = schedule_.task(transfer.sender).pass == Pass::forward;
     const std::size_t next = (index(forward ? transfer.from : transfer.to) + 1) % schedule_.shape().stages;
@@ -125,9 +123,9 @@ private:
     return {i < tasks.size() ? receive_of_[index(tasks[i])] : none, false};
   }
 
-  /// Launches the operations in one group, which the stage waits for.
+  /// Launches the operations as one group, which the stage waits for.
   void exchange(std::vector<Side> sides) {
-    // Between the same two stages a group matches operations in the order in which it holds them.
+    // A group matches operations between the same two stages in order.
     std::ranges::sort(sides, {}, [&](const Side& side) {
       if (side.transfer == none) return std::tuple{StageId{}, StageId{}, none};
       const StageTransfer& transfer = transfers_.all()[side.transfer];
@@ -137,7 +135,7 @@ private:
     for (const Side& side : sides) joins |= launch(waited(side), joins);
   }
 
-  /// Launches the operations one by one. Of each direction, stages of even number launch the send first and the others
+  /// Launches the operations one by one. In each direction, stages of even number launch the send first and the others
   /// the receive, so that they meet.
   void exchange_singly(std::vector<Side> sides) {
     const bool even = index(stage_) % 2 == 0;
@@ -149,7 +147,7 @@ private:
     for (const Side& side : sides) launch(side, false);
   }
 
-  /// False where there is nothing to launch.
+  /// False if there is nothing to launch.
   bool launch(const Side& side, bool joins) {
     if (side.transfer == none || (!side.is_send && received_[side.transfer])) return false;
     if (!side.is_send) received_[side.transfer] = true;
@@ -166,7 +164,7 @@ private:
     ops_[operation].holds_after = at_ - ops_[operation].before;
   }
 
-  /// The next `count` tasks of the stage run. What they need and no exchange has received is received by itself.
+  /// Runs the next `count` tasks of the stage. Inputs that no exchange has received get separate receives.
   void run(std::size_t count = 1) {
     const std::size_t first = index(schedule_.first_task(stage_)) + at_;
     for (std::size_t id = first; id < first + count; ++id) exchange({{receive_of_[id], false}});
@@ -191,12 +189,12 @@ private:
     }
   }
 
-  /// What a stage receives after its k-th forward: the input of the next one. The first stage, which the last one
-  /// feeds p-1 steps later than it is fed, receives what the last stage sends at that time.
+  /// The receive after a stage's k-th forward: the input of the next one. The first stage gets its inputs from the last
+  /// one p-1 steps later, so it receives what the last stage sends then.
   [[nodiscard]] Side next_forward(std::size_t k) const {
     return stage_ == StageId{0} ? wrapped(steps_.back().forwards, k) : receive(steps().forwards, k + 1);
   }
-  /// The same after the k-th backward, where the last stage is the one that comes first.
+  /// The same after the k-th backward, with the last stage in the role of the first.
   [[nodiscard]] Side next_backward(std::size_t k) const {
     const bool leads = index(stage_) + 1 == schedule_.shape().stages;
     return leads ? wrapped(steps_.front().backwards, k) : receive(steps().backwards, k + 1);
@@ -242,8 +240,8 @@ private:
     if (backward_send_) wait_for(*backward_send_);
   }
 
-  /// A stage receives ahead of its task what the stage beside it makes, and after it what comes round from the far end
-  /// of the pipeline.
+  /// A stage receives its neighbour's output before its task, and the output from the other end of the pipeline after
+  /// it.
   void warm_up(std::size_t k) {
     const bool ahead = overlap_ == Overlap::all;
     if (ahead && stage_ != StageId{0}) exchange_singly({next_forward(k)});
@@ -258,14 +256,14 @@ private:
     exchange_singly({waited(send(steps().backwards[k])), waited(next_backward(k))});
   }
 
-  /// What the k-th backward makes leaves; the send before it is waited for.
+  /// Sends the output of the k-th backward; waits for the send before it.
   void exchange_behind_backward(std::size_t k) {
     const std::optional<std::size_t> before = std::exchange(backward_send_, std::nullopt);
     exchange_singly({send(steps().backwards[k]), next_backward(k)});
     if (before) wait_for(*before);
   }
 
-  /// Calls `visit` with the first task of each step of the stage and the one after it.
+  /// Calls `visit` with the range of tasks of each step of the stage.
   template <class Visit>
   void for_steps(Visit visit) const {
     const std::size_t end = index(schedule_.end_task(stage_));
@@ -276,7 +274,7 @@ private:
     }
   }
 
-  /// Between two steps the results of one leave and the other's inputs come.
+  /// Between two steps, sends the outputs of one and receives the inputs of the other.
   void place_steps() {
     std::vector<Side> sides;
     for_steps([&](std::size_t first, std::size_t end) {
@@ -288,7 +286,7 @@ private:
     exchange(sides);
   }
 
-  /// After a pass its result leaves and the input of the next pass of its kind is received.
+  /// After a pass, sends its output and receives the input of the next pass of its kind.
   void place_steps_overlapped() {
     const Steps& own = steps();
     std::size_t forward = 0;
@@ -314,13 +312,13 @@ private:
   std::vector<bool> received_;                      ///< by transfer
   std::vector<Steps> steps_;                        ///< by stage
   Overlap overlap_;
-  StageId stage_{};      ///< that is being placed
-  std::uint32_t at_ = 0; ///< tasks of it that have run
+  StageId stage_{};      ///< being placed
+  std::uint32_t at_ = 0; ///< number of its tasks that have run
   std::vector<CommOp> ops_;
-  std::optional<std::size_t> backward_send_; ///< position in ops_ of one of the stage that nobody waits for yet
+  std::optional<std::size_t> backward_send_; ///< position in ops_ of a send of the stage that is not waited for yet
 };
 
-/// arguments.py asserts it.
+/// As asserted in arguments.py.
 void refuse_two_stages(const TaskGraph& graph, Overlap overlap) {
   const Shape& shape = graph.schedule().shape();
   if (shape.stages != 2 || shape.vpp == 1 || overlap != Overlap::none) return;

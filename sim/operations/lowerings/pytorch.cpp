@@ -1,10 +1,9 @@
-// As _add_send_recv of torch/distributed/pipelining/schedules.py places them: after a task comes its send, and in the
-// row of the stage that needs the result, at its present end, the receive. Before that, PyTorch has added what it does
-// with whole chunks (chunk_actions.hpp), with FSDP or without, if the file did not: it sends nothing, but each takes a
-// turn.
-// _PipelineScheduleRuntime launches each operation by itself, with isend or irecv (pytorch#175712; before that with
-// batch_isend_irecv): on a process group with a device_id that is the communicator of the whole group, else of the
-// pair.
+// As placed by _add_send_recv of torch/distributed/pipelining/schedules.py: a send follows its task, and the receive is
+// appended to the current row of the stage that needs it. Before that, PyTorch adds actions on whole chunks
+// (chunk_actions.hpp), with FSDP or without, if the file has none: they send nothing, but each takes a turn.
+// _PipelineScheduleRuntime launches each operation separately, with isend or irecv (pytorch#175712; before that with
+// batch_isend_irecv): on a process group with a device_id on the communicator of the whole group, otherwise on that of
+// the pair.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/operations/detail/stage_transfers.hpp"
@@ -22,9 +21,9 @@
 namespace ppsim::lowering::pytorch {
 namespace {
 
-/// PyTorch goes over the stages again and again; each time round, each stage runs its next task if every receive it
-/// needs has been posted, and whoever sends posts the receive in the other stage's row. Here a stage that has to wait
-/// is looked at again only when a receive is posted for it, so that the work is n log p.
+/// PyTorch iterates over the stages; in each round, each stage runs its next task if all its receives are posted, and a
+/// sender posts the receive in the other stage's row. Here a waiting stage is visited again only when a receive is
+/// posted for it, so the work is n log p.
 class SendRecvPlacer {
 public:
   explicit SendRecvPlacer(const TaskGraph& graph)
@@ -63,7 +62,7 @@ private:
   [[nodiscard]] std::size_t first_of(std::size_t stage) const {
     return index(schedule_.first_task(make_id<StageId>(stage)));
   }
-  /// After the task, or the pair, that `stage` runs next.
+  /// After the task or pair that `stage` runs next.
   [[nodiscard]] std::size_t end_of_next(std::size_t stage) const {
     return index(pair_end(schedule_, make_id<TaskId>(next_[stage])));
   }
@@ -75,18 +74,18 @@ private:
   }
   void call(std::uint64_t round, std::size_t stage) { calls_.push(round << 32U | stage); }
 
-  /// How many tasks of `stage` stand before its next one.
+  /// The number of tasks of `stage` before its next one.
   [[nodiscard]] std::uint32_t before_next(std::size_t stage) const {
     return static_cast<std::uint32_t>(next_[stage] - first_of(stage));
   }
-  /// From `round` on, the stage has its turns for what is before its next task, then for that.
+  /// From `round` on, the stage has its turns for the actions before its next task, then for the task.
   void call_behind_actions(std::uint64_t round, std::size_t stage) {
     turns_[stage].round = round;
     std::size_t end = turns_[stage].action;
     while (end < actions_[stage].size() && actions_[stage][end].before == before_next(stage)) ++end;
     call(round + end - turns_[stage].action, stage);
   }
-  /// Places the actions in `row` that its stage came to before the turn of stage `acting` in `round`.
+  /// Places the actions in `row` that its stage reached before the turn of stage `acting` in `round`.
   void take_turns_until(std::uint64_t round, std::size_t acting, std::size_t row) {
     Turns& turns = turns_[row];
     std::vector<ChunkAction>& actions = actions_[row];
@@ -135,7 +134,7 @@ private:
              "an overlapped pair must not wait for its own result; write the order without sends and receives"}};
   }
 
-  /// The action that a stage comes to next, and when it does.
+  /// The next action of a stage, and its round.
   struct Turns {
     std::size_t action = 0;
     std::uint64_t round = 0;

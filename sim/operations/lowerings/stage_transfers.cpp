@@ -62,7 +62,7 @@ std::vector<SimTime> unit_ends(const TaskGraph& graph, const StageTransfers& tra
   std::vector<SimTime> ends(graph.size());
   for (const TaskId task : graph.dag().wiring->topological_order) {
     const std::size_t id = index(task);
-    if (schedule.task(task).pairing != Pairing::second) { // all that a pair needs, its first half waits for
+    if (schedule.task(task).pairing != Pairing::second) { // the first half of a pair waits for the inputs of both
       const std::size_t end = index(pair_end(schedule, task));
       SimTime now = ready[id];
       for (std::size_t half = id; half < end; ++half) {
@@ -81,7 +81,7 @@ std::vector<SimTime> unit_ends(const TaskGraph& graph, const StageTransfers& tra
 
 std::vector<std::uint32_t> places_in_time(const TaskGraph& graph, std::span<const SimTime> ends) {
   const Schedule& schedule = graph.schedule();
-  // Of equal times the topological order decides, in which the first half of a pair comes after all that either needs.
+  // Of equal times, the topological order decides; in it, the first half of a pair follows the inputs of both.
   std::vector<std::uint32_t> position(graph.size());
   std::uint32_t next = 0;
   for (const TaskId task : graph.dag().wiring->topological_order) position[index(task)] = next++;

@@ -5,9 +5,8 @@
 
 #include "collectives.hpp"
 
-// Bytes moved are counted per element and pass, with all that is element-wise and neighbours fused, as training
-// frameworks do: a norm, an activation function, a mask with softmax, a dropout with the residual sum. See
-// docs/costs.md.
+// Bytes moved are counted per element and pass, with elementwise neighbours fused, as in training frameworks: a norm,
+// an activation function, a mask with softmax, a dropout with the residual sum. See docs/costs.md.
 
 namespace ppsim::model {
 namespace {
@@ -33,7 +32,7 @@ Work& Work::operator+=(const Work& other) {
 
 void Block::add_linear(const Linear& linear) {
   const Int128 flops = 2 * linear.tokens * linear.in * linear.out;
-  const std::int64_t products = std::max<std::int64_t>(linear.experts, 1); // the host starts one for each expert
+  const std::int64_t products = std::max<std::int64_t>(linear.experts, 1); // the host starts one per expert
   const Int128 matrix = products * linear.in * linear.out;
   const Int128 operand = linear.in_16_bit ? element : product_element;
   const auto product = [&](Int128 read, Int128 written) {
@@ -45,7 +44,7 @@ void Block::add_linear(const Linear& linear) {
   const Int128 outputs = linear.tokens * linear.out;
   Work forward_product = product(inputs + matrix, outputs);
   Work input_product = product(outputs + matrix, inputs);
-  if (operand < element) { // inputs, and gradients of outputs, are read and written in two orders
+  if (operand < element) { // inputs, and gradients of outputs, are read and written in two layouts
     forward_product += {.moved = inputs * (element + 2 * operand), .launches = products};
     input_product += {.moved = outputs * (element + 2 * operand), .launches = products};
   }
@@ -110,7 +109,7 @@ Sizes::Sizes(const Model& shape, const Training& training, const LinkSheet& in_n
 
 namespace {
 
-/// Heads of one rank, and what queries, keys and values have each.
+/// The heads of one rank, with the dimensions of queries, keys and values.
 struct Heads {
   Int128 count;
   Int128 kv_count;
@@ -118,7 +117,7 @@ struct Heads {
   Int128 value_dim;
 };
 
-/// Softmax(q k) v. FlashAttention keeps a number per score row and computes the scores again in the backward.
+/// Softmax(q k) v. FlashAttention keeps a number per score row and recomputes the scores in the backward.
 void add_core_attention(Block& block, const Sizes& sizes, const Heads& heads) {
   const Int128 scores = heads.count * sizes.tokens * sizes.sequence;
   const Int128 query_key = 2 * scores * heads.query_dim;
@@ -153,12 +152,12 @@ void add_core_attention(Block& block, const Sizes& sizes, const Heads& heads) {
   add_context_exchange(block, sizes, queries + outputs, keys + values);
 }
 
-/// The residual sum, with dropout where the model has it: keeps the mask.
+/// The residual sum, with dropout if the model has it, which keeps the mask.
 void add_residual(Block& block, const Sizes& sizes) {
   const Int128 elements = sizes.outside_tokens * sizes.model.hidden;
   const Int128 mask = sizes.model.dropout ? elements * mask_bytes : 0;
   block.keep(mask);
-  // Forward: x and residual read, sum written. Backward: two gradients summed, and one masked where there is a mask.
+  // Forward: reads x and residual, writes the sum. Backward: sums two gradients, and masks one if there is a mask.
   const Int128 masked = sizes.model.dropout ? 2 * elements * sizes.element + mask : 0;
   block.move(3 * elements * sizes.element + mask, 3 * elements * sizes.element + masked);
   block.launch(1, 1);
@@ -189,7 +188,7 @@ void add_attention(Block& block, const Sizes& sizes) {
   add_residual(block, sizes);
 }
 
-/// Multi-head latent attention: queries, keys and values pass through narrow matrices, which no rank shares.
+/// Multi-head latent attention: queries, keys and values pass through narrow matrices that every rank holds completely.
 void add_latent_attention(Block& block, const Sizes& sizes) {
   const Model& model = sizes.model;
   const Heads heads{.count = sizes.split(model.heads),
@@ -242,7 +241,7 @@ void add_latent_attention(Block& block, const Sizes& sizes) {
 /// An FFN, or several for experts: the rank computes `width` of its hidden elements for each token.
 struct Ffn {
   Int128 tokens;
-  Int128 outside_tokens; ///< for which input and gradient of the output are kept
+  Int128 outside_tokens; ///< tokens for which input and output gradient are kept
   Int128 width;
   bool input_is_kept = false;
   std::int64_t experts = 0;
@@ -285,8 +284,8 @@ void add_dense_ffn(Block& block, const Sizes& sizes) {
   add_residual(block, sizes);
 }
 
-/// Router, experts and shared experts. Tokens are spread evenly over experts; each is sent to its experts' ranks,
-/// gathered there over the tensor-parallel ranks, and back.
+/// Router, experts and shared experts. Tokens are distributed evenly over experts; each is sent to its experts' ranks,
+/// gathered over the tensor-parallel ranks, and returned.
 void add_moe_ffn(Block& block, const Sizes& sizes) {
   const Model& model = sizes.model;
   const Int128 routed = sizes.tokens * model.experts_per_token * sizes.expert_tensor_ranks / sizes.tensor_ranks;
@@ -335,7 +334,7 @@ Block embedding_block(const Sizes& sizes) {
   block.keep(ids + mask);
   block.for_weight = ids + mask;
   block.forward.moved = 2 * elements * sizes.element + mask;
-  block.weight_grad.moved = elements * (sizes.element + 2 * sizes.gradient_bytes) + mask; // rows are added to
+  block.weight_grad.moved = elements * (sizes.element + 2 * sizes.gradient_bytes) + mask; // adds to rows
   const Collective summed = sizes.sequence_parallel ? Collective::reduce_scatter : Collective::all_reduce;
   block.forward.collective = tensor_collective(sizes, summed, elements);
   if (sizes.sequence_parallel)
@@ -366,7 +365,7 @@ Block output_block(const Sizes& sizes) {
                     .input_tokens = sizes.outside_tokens,
                     .output_tokens = sizes.tokens,
                     .in_16_bit = true});
-  // The loss is computed in fp32: logits are written so, and become probabilities and then gradients where they are.
+  // The loss is computed in fp32: logits are written in fp32, and become probabilities and gradients in place.
   const Int128 logits = sizes.tokens * sizes.vocab_share();
   block.keep(logits * fp32_bytes);
   block.move(logits * (sizes.element + 3 * fp32_bytes), logits * (sizes.element + fp32_bytes));
@@ -377,8 +376,8 @@ Block output_block(const Sizes& sizes) {
   return block;
 }
 
-/// Two norms, a linear layer from twice the width (split by its outputs), a layer, and the output layer again, whose
-/// matrix is not held twice; its norm is.
+/// Two norms, a linear layer from twice the width (split by its outputs), a layer, and the output layer again. The
+/// output layer's matrix is shared, its norm is separate.
 Block mtp_block(const Sizes& sizes, const Block& layer, const Block& output) {
   const Model& model = sizes.model;
   Block block{.element = sizes.element, .product_element = sizes.product_element};

@@ -47,7 +47,7 @@ std::vector<Size> sizes_of(const Model& model) {
           {"mtp-layers", model.mtp_layers, 0, ModelLimits::layers}};
 }
 
-/// The values nearest to `wanted`, below and above, that `works`; searched from 1 to `most`.
+/// The nearest values below and above `wanted` for which `works` is true; searched from 1 to `most`.
 template <class Works>
 std::string nearest_that_work(std::int64_t wanted, std::int64_t most, const Works& works) {
   std::int64_t below = std::min(wanted, most);
@@ -59,7 +59,7 @@ std::string nearest_that_work(std::int64_t wanted, std::int64_t most, const Work
   return above <= most ? fmt::format("give {}", above) : "leave it out";
 }
 
-/// What tensor parallelism splits has to come out whole on each rank; a few key-value heads are copied instead.
+/// Whether everything that tensor parallelism splits is divisible by `ranks`; few key-value heads are copied instead.
 bool splits_over(const Model& model, std::int64_t ranks) {
   const bool kv_heads = model.has_latent_attention() || model.kv_heads % ranks == 0 || ranks % model.kv_heads == 0;
   const bool experts = model.experts == 0 || model.expert_ffn_hidden % ranks == 0;
@@ -237,7 +237,7 @@ void check(const Model& model, const DeviceSheet& device, const Training& traini
   Problems problems;
   check_model(model, "`model`", problems);
   check_ranges(training, problems);
-  problems.throw_if_any(); // what follows divides by these
+  problems.throw_if_any(); // the following checks divide by these
   const std::int64_t sequence = training.sequence_length > 0 ? training.sequence_length : model.sequence_length;
   check_tensor_parallel(model, training, problems);
   check_sequence(model, training, sequence, problems);

@@ -1,11 +1,11 @@
 #pragma once
-// Which shapes, devices and ways to train fit together.
+// Checks whether model, device and training fit together.
 
 #include "ppsim/scenario/model.hpp"
 
 namespace ppsim::model {
 
-/// Throws Error with everything that does not fit.
+/// Throws Error with all conflicts.
 void check(const Model& model, const DeviceSheet& device, const Training& training);
 
 } // namespace ppsim::model

@@ -1,11 +1,11 @@
-// From the costs of blocks to those of chunks.
+// Sums the costs of blocks to those of chunks.
 
 #include "ppsim/scenario/model.hpp"
 
 namespace ppsim {
 namespace {
 
-/// One stage holds the matrix of the embedding and the output layer but once.
+/// One stage holds the shared matrix of embedding and output layer only once.
 void hold_tied_matrix_once(const ModelCosts& costs, BlockCosts& chunk) {
   const BlockCosts& output = costs.output;
   const auto share = [&]<class Amount>(Amount amount) {
@@ -20,7 +20,7 @@ void hold_tied_matrix_once(const ModelCosts& costs, BlockCosts& chunk) {
   chunk.gather -= share(output.gather);
 }
 
-/// Adds layers to a chunk, one after another; full recomputation takes them in units.
+/// Adds layers to a chunk one by one; full recomputation groups them into units.
 class LayerSum {
 public:
   LayerSum(BlockCosts& chunk, Bytes input, const RecomputeUnits& units) : chunk_{chunk}, input_{input}, units_{units} {}
@@ -28,7 +28,7 @@ public:
   void add(BlockCosts layer) {
     const std::int64_t position = count_++;
     if (units_.method == RecomputeUnits::Method::uniform) {
-      // Only the first of a unit keeps its input, and all of a unit are there at a time.
+      // Only the first layer of a unit keeps its input, and a unit is restored as a whole.
       const Bytes whole = layer.full.restored + input_;
       if (position % units_.layers == 0)
         unit_ = layer.full.restored;
@@ -48,7 +48,7 @@ private:
   Bytes input_;
   RecomputeUnits units_;
   std::int64_t count_ = 0;
-  Bytes unit_; ///< what the layers of this unit so far hold beside its input
+  Bytes unit_; ///< memory of this unit's layers so far, in addition to its input
 };
 
 } // namespace
@@ -65,7 +65,7 @@ std::vector<BlockCosts> chunk_costs(const Model& model, const ModelCosts& costs,
       sum.add(kind_of_layer(model, layer) == LayerKind::moe ? costs.moe_layer : costs.dense_layer);
     for (std::size_t i = 0; i < blocks.mtp_layers; ++i) sum.add(costs.mtp_layer);
     if (blocks.loss) chunks[chunk] += costs.output;
-    // Nothing computes while the first layer of a pass is gathered.
+    // Nothing overlaps the gathering of the first layer of a pass.
     chunks[chunk].forward_collective += chunks[chunk].unshard;
     chunks[chunk].input_grad_collective += chunks[chunk].unshard;
     chunks[chunk].forward += costs.pass + chunks[chunk].unshard;

@@ -1,4 +1,4 @@
-// What of a training's collectives is not as it was measured, in words.
+// Notes on collectives of a training that are not used as measured.
 
 #include <fmt/format.h>
 
@@ -20,7 +20,7 @@ std::array<NamedLink, 4> links_of(const Training& training) {
 
 namespace {
 
-/// A collective of a training: over which link, and how many ranks.
+/// A collective of a training, with its link and number of ranks.
 struct CollectiveUse {
   std::string_view field;
   const LinkSheet* link;
@@ -28,8 +28,8 @@ struct CollectiveUse {
   std::int64_t ranks;
 };
 
-/// Those that a training has over links that it names. Gathering and scattering go together, and are an all-reduce
-/// where `whole`.
+/// The collectives of a training over links that it names. Gathering and scattering belong together; they are an
+/// all-reduce if `whole`.
 std::vector<CollectiveUse> uses_of(const Model& model, const Training& training) {
   std::vector<CollectiveUse> uses;
   const auto add = [&](std::string_view field, const std::optional<LinkSheet>& link, Collective collective,
@@ -62,7 +62,7 @@ std::vector<CollectiveUse> uses_of(const Model& model, const Training& training)
   return uses;
 }
 
-/// "a reduce-scatter and an all-gather": what one that was not measured is taken for.
+/// "a reduce-scatter and an all-gather": the measurements that replace a missing one.
 std::string_view taken_for(Collective collective, const std::vector<const MeasuredCollective*>& tables) {
   const Collective first = tables.front()->collective;
   if (collective == Collective::all_reduce)
@@ -92,7 +92,7 @@ void add_notes(const CollectiveUse& use, std::vector<CollectiveNote>& notes) {
                        use.ranks));
 }
 
-/// Files of a link that nothing is read from.
+/// Notes files of a link that no collective uses.
 void add_unused(std::string_view field, const std::optional<LinkSheet>& link, const std::vector<CollectiveUse>& uses,
                 std::vector<CollectiveNote>& notes) {
   if (!link) return;

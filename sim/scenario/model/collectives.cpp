@@ -18,14 +18,15 @@ Duration exchange_time(const LinkSheet& link, std::int64_t ranks, Bytes bytes) {
 
 namespace {
 
-/// How far apart two numbers of ranks are; one that is not said is the one that is asked for.
+/// The distance between two numbers of ranks; an unspecified number matches.
 double distance(const MeasuredCollective& measured, std::int64_t ranks) {
-  if (measured.ranks == 0) return std::nextafter(1.0, 2.0); // after one that is said to be so many
+  if (measured.ranks == 0) return std::nextafter(1.0, 2.0); // after one with exactly this number
   const auto [less, more] = std::minmax(measured.ranks, ranks);
   return static_cast<double>(more) / static_cast<double>(less);
 }
 
-/// Null where none of `link` is of `collective`: of its files, or of the tables that it is shipped with.
+/// The measurement of `collective` with the nearest number of ranks, among the link's files or its shipped tables; null
+/// if there is none.
 const MeasuredCollective* nearest(const LinkSheet& link, bool files, Collective collective, std::int64_t ranks) {
   const MeasuredCollective* found = nullptr;
   for (const MeasuredCollective& measured : link.measured)
@@ -35,7 +36,7 @@ const MeasuredCollective* nearest(const LinkSheet& link, bool files, Collective 
   return found;
 }
 
-/// On the ranks that were measured, in nanoseconds.
+/// For the measured ranks, in nanoseconds.
 Int128 time_between(const std::vector<LinkSample>& times, Bytes bytes) {
   if (bytes <= times.front().bytes) return times.front().time.count();
   const LinkSample& last = times.back();
@@ -48,7 +49,7 @@ Int128 time_between(const std::vector<LinkSample>& times, Bytes bytes) {
 }
 
 Duration measured_time(const MeasuredCollective& measured, std::int64_t ranks, Bytes bytes) {
-  // Other numbers of ranks take half of it at least: beyond that it is too long in any case.
+  // Other numbers of ranks take at least half of it: beyond that it is too long anyway.
   Int128 time = std::min(time_between(measured.times, bytes), 2 * (Int128{max_duration.count()} + 1));
   const Int128 from = measured.ranks == 0 ? ranks : measured.ranks;
   if (from != ranks) time = time * (ranks - 1) * from / (Int128{ranks} * (from - 1));
@@ -117,8 +118,9 @@ Duration checked_time(const LinkSheet& link, Collective collective, std::int64_t
   return in_range(collective_time(link, collective, ranks, Bytes{in_range(bytes)}));
 }
 
-/// To how many of `nodes` nodes a token goes, in millionths, if its experts are drawn alike from those on the nodes
-/// that the model's routing allows: nodes, each times the chance that not all of its experts are elsewhere.
+/// The expected number of `nodes` nodes that a token is sent to, in millionths, if its experts are drawn uniformly from
+/// the nodes that the model's routing allows: nodes times the probability that at least one of its experts is on a
+/// node.
 Int128 nodes_of_token(const Model& model, std::int64_t nodes) {
   const std::int64_t groups = std::max<std::int64_t>(model.expert_groups, 1);
   const std::int64_t allowed = model.expert_groups == 0 ? nodes
@@ -140,8 +142,9 @@ Duration tensor_collective(const Sizes& sizes, Collective collective, Int128 ele
   return checked_time(sizes.tensor_link, collective, sizes.tensor_ranks, elements * sizes.element);
 }
 
-/// Where no link is said the ranks are neighbours: as many of them as fit share a node, and what goes to other nodes
-/// goes over the network, while the node's link carries the rest; if tokens go to a node once, it carries them all.
+/// Without a given link, the ranks are neighbours: as many as fit share a node, and data for other nodes uses the
+/// network while the node's link transfers the rest. If tokens are sent to a node once, the node's link transfers all
+/// of them.
 Duration expert_exchange(const Sizes& sizes, Int128 bytes) {
   const std::int64_t ranks = sizes.expert_ranks;
   const auto exchange = [&](const LinkSheet& link, std::int64_t between, Int128 exchanged) {
@@ -150,7 +153,7 @@ Duration expert_exchange(const Sizes& sizes, Int128 bytes) {
   if (sizes.expert_link) return exchange(*sizes.expert_link, ranks, bytes);
   const std::int64_t near = sizes.near_expert_ranks;
   if (near == ranks) return exchange(sizes.tensor_link, near, bytes);
-  // collective_time() leaves out what stays on the rank; of the nodes, that which stays on the node.
+  // collective_time() omits data that stays on the rank; between nodes, data that stays on the node.
   const std::int64_t nodes = (ranks + near - 1) / near;
   if (!sizes.once_to_a_node)
     return std::max(exchange(sizes.tensor_link, near, bytes * near / ranks), exchange(standard_link(), nodes, bytes));
@@ -203,7 +206,7 @@ void add_tensor_collectives(Block& block, const Sizes& sizes, Int128 in, Int128 
   };
   if (sizes.sequence_parallel) {
     block.forward.collective += time(Collective::all_gather, in) + time(Collective::reduce_scatter, out);
-    // The gradient of the output is gathered, that of the input scattered: beside the weight gradient.
+    // Gathers the output's gradient and scatters the input's: overlaps the weight gradient.
     const Duration scattered = time(Collective::reduce_scatter, in);
     block.input_grad.collective += time(Collective::all_gather, out) + scattered;
     if (sizes.async_collective) block.input_grad.behind_weight_grad += scattered;

@@ -1,4 +1,4 @@
-// From a block's operations to what it costs a rank of a device.
+// Converts a block's operations to costs of one rank of a device.
 
 #include <algorithm>
 
@@ -21,16 +21,15 @@ std::int64_t flops_of(const Work& work) {
   return in_range(work.flops + work.flops_16_bit + work.flops_attention + work.flops_scores);
 }
 
-/// Turns work into time and weights into bytes.
+/// Converts work to time and weights to bytes.
 class Pricing {
 public:
   Pricing(const DeviceSheet& device, const Training& training, const LinkSheet& data_link)
       : device_{device}, training_{training}, data_link_{data_link} {}
 
-  /// Matrix products at their rate, reading and writing operands, and, after them, all other operations at the rate of
-  /// the memory; but no faster than the host launches them (`launch`: one of them). Of a causal mask's scores fused
-  /// attention computes half. A share of the datasheet for all, where one is given, is just that: all scores, no
-  /// operands, no launches.
+  /// Matrix products at their rate plus the time for their operands, then all other operations at memory bandwidth; at
+  /// least the host's launch time (`launch` per operation). Fused attention computes half of a causal mask's scores. If
+  /// a single share of the datasheet is given, it replaces all this: all scores, no operands, no launches.
   [[nodiscard]] Duration computing(const Work& work, Duration launch) const {
     const DataType type = training_.data_type;
     const std::int64_t rate = device_.flops_per_second(type);
@@ -57,11 +56,11 @@ public:
     return at_rate(work.flops_scores, rate, device_.reached.scores) +
            at_rate(work.flops_attention / 2, rate, device_.reached.attention);
   }
-  /// As a measured step says.
+  /// Corrected by a measured step.
   [[nodiscard]] Duration corrected(Duration time) const {
     return in_range(Duration{scale_rounded(in_range(time).count(), training_.compute_ppm, whole_share)});
   }
-  /// Communication that nothing hides: of the ring, what its attention does not cover.
+  /// Communication that is not hidden; of the ring, the part beyond its attention.
   [[nodiscard]] Duration collective(const Work& work) const {
     return work.collective + std::max(work.beside_attention - corrected(scores(work)), Duration{0});
   }
@@ -71,7 +70,7 @@ public:
   [[nodiscard]] Duration forward(const Work& work) const { return time(work, device_.reached.launch); }
   [[nodiscard]] Duration backward(const Work& work) const { return time(work, device_.reached.grad_launch); }
 
-  /// Modules whose outputs are dropped and computed again.
+  /// Modules whose outputs are dropped and recomputed.
   [[nodiscard]] RecomputeCosts selective(const Block& block) const {
     static const std::vector<RecomputeModule> scores{RecomputeModule::core_attn};
     model::Dropped all;
@@ -86,7 +85,7 @@ public:
             .restored = Bytes{in_range(all.kept)}};
   }
 
-  /// Parameters with their gradients and optimizer state, and what follows a step's tasks.
+  /// Parameters with gradients and optimizer state, and the work after a step's tasks.
   void add_weights(const Weights& weights, BlockCosts& costs) const {
     const std::int64_t ranks = training_.data_parallel * training_.context_parallel;
     add_group(weights.dense, ranks, costs);
@@ -94,8 +93,8 @@ public:
               ranks * training_.tensor_parallel / (training_.expert_parallel * training_.expert_tensor_ranks()), costs);
   }
 
-  /// Gradients that are divided are reduced in each backward, behind the weight gradients of the layer; parameters that
-  /// are divided are gathered for each pass while the layer before it computes. What a layer is shorter is waited for.
+  /// Sharded gradients are reduced in each backward, after the layer's weight gradients; sharded parameters are
+  /// gathered for each pass while the layer before computes. The part longer than a layer is waited for.
   void shard(BlockCosts& costs) const {
     const auto wait_for = [](Duration& pass, Duration transfer) {
       const Duration exposed = std::max(transfer - pass, Duration{0});
@@ -120,14 +119,14 @@ private:
     return training_.data_type == DataType::tf32 || training_.data_type == DataType::fp32;
   }
 
-  /// `amount` at the reached share of `per_second`, rounded to the nearest nanosecond.
+  /// `amount` at `share` of `per_second`, rounded to the nearest nanosecond.
   [[nodiscard]] static Duration at_rate(Int128 amount, std::int64_t per_second, Share share) {
     const Int128 rate = Int128{per_second} * share;
     const Int128 time = (2 * Int128{in_range(amount)} * nanoseconds_per_second * million + rate) / (2 * rate);
     return in_range(Duration{static_cast<std::int64_t>(std::min(time, Int128{max_duration.count()} + 1))});
   }
 
-  /// Parameters that `ranks` ranks hold alike.
+  /// Parameters replicated on `ranks` ranks.
   void add_group(Int128 parameters, std::int64_t ranks, BlockCosts& costs) const {
     const std::int64_t optimizer_bytes = training_.optimizer_bytes.value_or(is_wide() ? 8 : 12);
     const std::int64_t owners = training_.distributed_optimizer ? ranks : 1;
@@ -143,8 +142,8 @@ private:
     costs.optimizer_bytes += Bytes{in_range(owned * optimizer_bytes)};
     const Collective reduced = training_.distributed_optimizer ? Collective::reduce_scatter : Collective::all_reduce;
     costs.reduce += in_range(collective_time(data_link_, reduced, ranks, gradients));
-    // Gradients are zeroed, read for their norm, read and written to clip them, and read; the state is read and
-    // written, the parameters are written.
+    // Gradients are zeroed, read for their norm, read and written for clipping, and read; the state is read and
+    // written; the parameters are written.
     costs.optimizer += corrected(at_rate(
         held_gradients * training_.gradient_bytes +
             owned * (4 * training_.gradient_bytes + 2 * optimizer_bytes + parameter_bytes()),
@@ -177,7 +176,7 @@ BlockCosts priced(const Block& block, const Pricing& pricing) {
   return costs;
 }
 
-/// A layer that keeps nothing but its input and runs its whole forward again.
+/// A layer that keeps only its input and repeats its whole forward.
 RecomputeCosts full_recompute(const BlockCosts& layer, const BlockCosts& block, Bytes boundary) {
   return {.time = layer.forward,
           .checkpoint = block.activation - layer.activation + boundary,
@@ -190,7 +189,7 @@ RecomputeCosts full_recompute(const BlockCosts& layer, const BlockCosts& block, 
 namespace model {
 
 std::int64_t in_range(Int128 value) {
-  constexpr Int128 most = 4'000'000'000'000'000'000; // so that sums of two stay within 64 bits
+  constexpr Int128 most = 4'000'000'000'000'000'000; // sums of two stay within 64 bits
   if (value > most)
     throw Error{ExitCode::bad_input,
                 Problem{"`microbatch-size`", "a layer has more operations or bytes than 4e18 for a microbatch",

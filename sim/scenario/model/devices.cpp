@@ -26,8 +26,7 @@ constexpr Bytes mebibytes(std::int64_t count) {
   return Bytes{count << 20};
 }
 
-/// The CUDA context with its libraries, buffers of NCCL's communicators, and what is lost between blocks of the caching
-/// allocator, 2 %.
+/// The CUDA context with its libraries, NCCL's buffers, and fragmentation of the caching allocator, 2 %.
 constexpr Bytes reserved_of(Bytes memory) {
   constexpr Bytes context = mebibytes(512);
   constexpr Bytes communication = mebibytes(1024);
@@ -78,7 +77,7 @@ std::int64_t DeviceSheet::flops_per_second(DataType type) const {
 
 namespace {
 
-/// What is not said here of any device is taken to be alike on all: launches are the host's.
+/// Values without a source are assumed equal on all devices: launches are the host's.
 DeviceSheet hopper(std::string name, Bytes memory, Bandwidth bandwidth, std::string link, std::string source) {
   return {.name = std::move(name),
           .flops_16_bit = 989 * tera,

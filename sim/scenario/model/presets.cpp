@@ -9,8 +9,8 @@
 namespace ppsim {
 namespace {
 
-/// What the models after GPT-2 have in common: LayerNorm, biases, dropout, a tied embedding with learned positions, an
-/// FFN of four times the width, and attention that is not fused, as in the papers that print their activations.
+/// The common properties of models after GPT-2: LayerNorm, biases, dropout, a tied embedding with learned positions, an
+/// FFN of four times the width, and unfused attention, as in the papers that print their activations.
 Model gpt(std::string name, std::string source, std::int64_t layers, std::int64_t heads, std::int64_t hidden,
           std::int64_t sequence_length, std::int64_t vocab) {
   return {.name = std::move(name),
@@ -31,8 +31,8 @@ Model gpt(std::string name, std::string source, std::int64_t layers, std::int64_
           .attention = Attention::unfused};
 }
 
-/// The four of the Zero Bubble paper. It prints no vocabulary: with 32000 tokens, counted once, their sizes are those
-/// in their names.
+/// The four models of the Zero Bubble paper. It prints no vocabulary: with 32000 tokens, counted once, the sizes match
+/// their names.
 Model zero_bubble(std::string name, std::int64_t layers, std::int64_t heads, std::int64_t hidden) {
   return gpt(std::move(name), "Qi et al., arXiv 2401.10241, Table 3; vocabulary assumed", layers, heads, hidden, 1024,
              32000);

@@ -1,4 +1,4 @@
-// What a microbatch asks of a pipeline: operations, tokens, devices.
+// The work of a microbatch on a pipeline: operations, tokens, devices.
 
 #include "block.hpp"
 
@@ -22,8 +22,8 @@ void add(PassOperations& sum, const PassOperations& block, double count) {
   sum.backward += count * block.backward;
 }
 
-/// Of the layers there are, on one rank that holds all of the model: what ranks do twice, because a head or a row can
-/// not be divided among them, is no work of the model's. Nor is what a fused attention computes again.
+/// The operations of the layers on one rank with the whole model: work repeated on several ranks, because a head or a
+/// row cannot be split, is not the model's. Neither is recomputation in fused attention.
 PassOperations model_operations(const Model& model, const Training& training, const Layout& layout) {
   const Training undivided{.sequence_length = training.sequence_length,
                            .microbatch_size = training.microbatch_size,

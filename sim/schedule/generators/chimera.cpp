@@ -12,21 +12,21 @@
 namespace ppsim::generator::chimera {
 namespace {
 
-/// One of the four kinds of task of a stage: a pass of one direction, for its microbatches in turn. It stands in a slot
-/// as if every pass took one.
+/// One of a stage's four kinds of task: a pass of one direction, for its microbatches in turn. Its slot assumes that
+/// every pass takes one slot.
 ///
-/// A unit is p/2 microbatches each way. Going down, the k-th of them has its F on stage s in slot s+2k and its B in
-/// 2p-1-s+2k; going up, with p-1-s in place of s. As p is even, the F of one direction and the B of the other share
-/// the slots of one parity, and lie in its halves one after the other: a stage's unit fills 2p slots without a gap, and
-/// so does the next one, 2p slots later.
+/// A unit is p/2 microbatches in each direction. Downwards, its k-th microbatch has F on stage s in slot s+2k and B in
+/// slot 2p-1-s+2k; upwards, with p-1-s instead of s. Because p is even, the F of one direction and the B of the other
+/// share the slots of one parity, one in each half of the unit: a stage's unit fills 2p slots without a gap, and the
+/// next unit starts 2p slots later.
 class Lane {
 public:
-  /// `chunk` tells the direction: of the chunk with the number of its stage down, of the opposite one up.
+  /// `chunk` gives the direction: the chunk with the stage's number downwards, the opposite one upwards.
   Lane(const Shape& shape, Pass pass, std::size_t chunk, std::size_t first_microbatch)
       : pass_{pass}, chunk_{chunk}, per_unit_{shape.stages / 2}, left_{shape.microbatches / 2},
         microbatch_{first_microbatch}, slot_{pass == Pass::forward ? chunk : 2 * shape.stages - 1 - chunk} {}
 
-  /// Beyond all slots when nothing is left.
+  /// Beyond all slots if no task is left.
   [[nodiscard]] std::size_t slot() const { return left_ > 0 ? slot_ : std::numeric_limits<std::size_t>::max(); }
   [[nodiscard]] Task task() const { return make_task(pass_, chunk_, microbatch_); }
   void advance() {
@@ -73,9 +73,9 @@ void refuse(const ScheduleRequest& request, Problems& problems) {
 }
 
 /// The first unit waits for p-2 passes of the longer kind: p/2-1 to fill and as many to drain on each side of the turn.
-/// Where F and B differ, each further unit waits for the difference in each of these places (the paper has
-/// other orders against that, at a price in memory). Where the last unit is not full, each microbatch that it lacks
-/// leaves a pass open. With both at once no closed form is known.
+/// If F and B differ, each further unit waits for the difference in each of these places (the paper avoids that with
+/// other orders that need more memory). If the last unit is not full, each missing microbatch leaves a pass empty. With
+/// both at the same time no closed form is known.
 std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const UniformCosts& costs) {
   const std::size_t p = request.shape.stages;
   const std::size_t m = request.shape.microbatches;

@@ -38,16 +38,16 @@ DispatchInput without_memory(const Scenario& scenario, const std::vector<StageId
   return input;
 }
 
-/// What recomputation leaves of the activation of `chunk` while it waits: its checkpoint, or what its W will need
-/// anyway. Where some microbatches are not recomputed, nothing is saved for sure.
+/// The memory of a waiting activation of `chunk` with recomputation: its checkpoint, or the part that its W needs
+/// anyway. If some microbatches are not recomputed, no saving is certain.
 Bytes waiting_bytes(const Scenario& scenario, std::size_t chunk) {
   const Memory& memory = scenario.memory;
   if (!scenario.recompute.is_on() || scenario.recompute.microbatches_without > 0) return memory.activation[chunk];
   return std::max(scenario.recompute.checkpoint[chunk], memory.activation_for_weight[chunk]);
 }
 
-/// For how long the activations of all microbatches occupy each stage together, times their size, at least: one waits
-/// until its microbatch has gone down the chunks behind and come back.
+/// A lower bound of the activations' time on each stage times their size: an activation waits until its microbatch has
+/// passed the later chunks and returned.
 std::vector<Int128> occupied(const DispatchInput& input) {
   std::vector<Int128> area(input.shape.stages);
   std::int64_t behind = 0; // from the end of a forward to the start of its input gradient
@@ -68,7 +68,7 @@ DispatchInput dispatch_input(const Scenario& scenario, const std::vector<StageId
   DispatchInput input = without_memory(scenario, placement);
   input.taken.assign(placement.size(), 1);
   input.kept.assign(placement.size(), 1);
-  constexpr std::uint64_t no_limit = std::uint64_t{1} << 40U; // far more than there are
+  constexpr std::uint64_t no_limit = std::uint64_t{1} << 40U; // far more than there can be
   input.limit.assign(scenario.shape.stages, static_cast<std::int64_t>(std::min<std::uint64_t>(activations, no_limit)));
   return input;
 }

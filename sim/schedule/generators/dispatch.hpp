@@ -1,7 +1,7 @@
 #pragma once
-// What the searching schedules share: a board on which the tasks of all stages are placed one by one, each as early as
-// its stage and its input allow, with real costs, transfers and memory. A policy decides what comes next; the board
-// knows when it would run, whether it fits, and how good the result is.
+// Shared by the searching schedules: a board on which the tasks of all stages are placed one by one, each as early as
+// its stage and its input allow, with real costs, transfers and memory. A policy selects the next task; the board
+// computes when it would run, whether it fits, and the quality of the result.
 
 #include "ppsim/schedule/generators.hpp"
 
@@ -13,43 +13,43 @@
 
 namespace ppsim::generator {
 
-/// A request and a scenario as bare numbers: nanoseconds, and memory in the unit of the limit.
+/// A request and a scenario as plain numbers: nanoseconds, and memory in the unit of the limit.
 struct DispatchInput {
   Shape shape;
   std::vector<std::uint32_t> stage;               ///< of each chunk
   std::vector<std::vector<std::uint32_t>> chunks; ///< of each stage, rising
   std::vector<std::int64_t> forward;              ///< per chunk, with the overhead of a task
-  std::vector<std::int64_t> input_grad;           ///< as above
-  std::vector<std::int64_t> weight_grad;          ///< as above
+  std::vector<std::int64_t> input_grad;           ///< per chunk, with the overhead of a task
+  std::vector<std::int64_t> weight_grad;          ///< per chunk, with the overhead of a task
   std::vector<std::int64_t> transfer;             ///< from chunk c to c+1 and back, on an idle link; 0 within a stage
-  std::vector<std::int64_t> taken;                ///< by the activation of a chunk and microbatch, from the start of F
-  std::vector<std::int64_t> kept;                 ///< the part of it that stays from the end of I to the end of W
-  std::vector<std::int64_t> limit;                ///< of all activations on a stage
+  std::vector<std::int64_t> taken; ///< memory of an activation of a chunk and microbatch, from the start of F
+  std::vector<std::int64_t> kept;  ///< the part of it from the end of I to the end of W
+  std::vector<std::int64_t> limit; ///< for all activations on a stage
 };
 
-/// Memory is counted in activations, `activations` of them per stage, whatever their size.
+/// Memory is counted in activations of equal size, `activations` per stage.
 [[nodiscard]] DispatchInput dispatch_input(const Scenario& scenario, const std::vector<StageId>& placement,
                                            std::size_t activations);
-/// Memory is counted in bytes, up to what scenario.memory.limit (which must be given) leaves beside the static bytes
-/// and, with recomputation, beside what one backward restores. Outputs that are released count as if they were kept.
+/// Memory is counted in bytes, up to scenario.memory.limit (which must be given) minus static bytes and, with
+/// recomputation, minus the restored memory of one backward. Released outputs count as kept.
 [[nodiscard]] DispatchInput dispatch_input_in_bytes(const Scenario& scenario, const std::vector<StageId>& placement);
 
-/// The limit that a searching schedule keeps to: the activation limit of the request; else the bytes of the scenario's
-/// memory limit, where activations have a size; else `otherwise` activations. Throws Error with the least limit that
-/// works where a stage has no room for one activation of each of its chunks at once: below that it may never finish.
+/// The limit of a searching schedule: the request's activation limit; otherwise the bytes of the scenario's memory
+/// limit, if activations have a size; otherwise `otherwise` activations. Throws Error with the least limit that works
+/// if a stage cannot hold one activation of each of its chunks at the same time: below that, it may never finish.
 [[nodiscard]] DispatchInput limited_input(const ScheduleRequest& request, const Scenario& scenario,
                                           const std::vector<StageId>& placement, std::size_t otherwise);
-/// Refuses an activation limit that has no room for one activation of each chunk of a stage.
+/// Refuses an activation limit below one activation of each chunk of a stage.
 void refuse_small_limit(const ScheduleRequest& request, Problems& problems);
 
-/// How good a plan is; less is better.
+/// The quality of a plan; less is better.
 struct PlanScore {
   std::int64_t span = 0;     ///< longest first start to last end of a stage (the Zero Bubble papers' cost)
   std::int64_t makespan = 0; ///< end of the last task
   auto operator<=>(const PlanScore&) const = default;
 };
 
-/// The order of every stage. Microbatches are not named: each pass of each chunk takes them in rising order.
+/// The order of every stage. Microbatches are implicit: each pass of each chunk takes them in rising order.
 struct Plan {
   struct Step {
     Pass pass = Pass::forward;
@@ -59,18 +59,18 @@ struct Plan {
   std::vector<std::vector<Step>> steps; ///< per stage
   PlanScore score;
 };
-/// No plan scores better: a stage does its work, and holds the activation of each microbatch until its gradient may be
-/// back, no more of them at a time than its memory has room for; from when on the first activation has reached it.
+/// No plan has a better score: a stage does its work, and holds each activation until its gradient can return, at most
+/// as many as fit, from when the first activation can arrive.
 [[nodiscard]] PlanScore lower_bound(const DispatchInput& input);
 [[nodiscard]] Schedule to_schedule(std::string_view name, const Shape& shape, const Plan& plan);
 
-/// See above. Tasks of one pass and chunk are placed in the order of their microbatches.
+/// The board (see above). Tasks of one pass and chunk are placed in microbatch order.
 class Dispatch {
 public:
   static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max() / 4;
 
   explicit Dispatch(const DispatchInput& input);
-  /// Takes all tasks off again.
+  /// Removes all tasks.
   void clear();
 
   [[nodiscard]] const DispatchInput& input() const { return input_; }
@@ -84,7 +84,7 @@ public:
   [[nodiscard]] std::size_t forwards(std::size_t chunk) const { return chunks_[chunk].forwards; }
   [[nodiscard]] std::size_t input_grads(std::size_t chunk) const { return chunks_[chunk].input_grads; }
   [[nodiscard]] std::size_t weight_grads(std::size_t chunk) const { return chunks_[chunk].weight_grads; }
-  /// When the input of the next F of `chunk` is there; `never` while its sender is not placed.
+  /// When the input of the next F of `chunk` arrives; `never` if its sender is not placed.
   [[nodiscard]] std::int64_t forward_input(std::size_t chunk) const;
   /// The same for the next I.
   [[nodiscard]] std::int64_t gradient_input(std::size_t chunk) const;
@@ -100,16 +100,16 @@ public:
   void place_forward(std::size_t chunk);
   void place_input_grad(std::size_t chunk);
   void place_weight_grad(std::size_t chunk);
-  /// Places the next pass of a chunk where its input is there and it fits; else false.
+  /// Places the next pass of a chunk if its input has arrived and it fits; otherwise returns false.
   bool place_if_ready(Pass pass, std::size_t chunk);
-  /// Runs an order; false where it does not fit in memory. Its microbatches must rise in each pass of each chunk.
+  /// Places an order; false if it does not fit in memory. Its microbatches must rise in each pass of each chunk.
   bool follow(const Schedule& order);
-  /// All W that still wait on `stage`.
+  /// Places all waiting W of `stage`.
   void place_waiting_weights(std::size_t stage);
 
   /// True if all tasks are placed.
   [[nodiscard]] bool complete() const;
-  /// Of what has been placed.
+  /// The score of the placed tasks.
   [[nodiscard]] PlanScore score() const;
   /// The stage with the longest span; the first among equals.
   [[nodiscard]] std::size_t longest_stage() const;
@@ -139,7 +139,7 @@ private:
   std::int64_t most_idle_ = 0;
 };
 
-/// Keeps the best of the plans it is shown; the first among equals.
+/// Keeps the best of the offered plans; the first among equals.
 class BestPlan {
 public:
   void offer(const Dispatch& dispatch);

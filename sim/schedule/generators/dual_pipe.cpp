@@ -7,7 +7,7 @@ namespace {
 
 enum class Split : bool { no, yes };
 
-/// The passes of one stage: counts the microbatches of each stream, and keeps split-off weight gradients, first in
+/// The passes of one stage: counts the microbatches of each stream, and queues split-off weight gradients, first in
 /// first out.
 class StagePasses {
 public:
@@ -43,7 +43,7 @@ private:
   std::deque<Task> weight_grads_;
 };
 
-/// Both streams fill the stage; towards the open end, where the second stream arrives late, the first one runs ahead.
+/// Both streams fill the stage; near the open end, where the second stream arrives late, the first one runs ahead.
 void fill(StagePasses& passes, std::size_t to_turn, std::size_t from_end) {
   for (std::size_t i = 0; i < 2 * to_turn; ++i) passes.forward(0);
   for (std::size_t i = 0; i < from_end; ++i) {
@@ -66,7 +66,7 @@ void overlap(StagePasses& passes, std::size_t rounds, bool at_turn) {
   }
 }
 
-/// Backwards of both streams in turn, split from the middle on, so that weight gradients are left for later gaps.
+/// Backwards of both streams alternate; from the middle on they are split, so that weight gradients fill later gaps.
 void drain(StagePasses& passes, std::size_t rounds) {
   const std::size_t middle = rounds; // in half rounds
   for (std::size_t i = 0; i < 2 * rounds; ++i) passes.backward(1 - i % 2, i >= middle ? Split::yes : Split::no);

@@ -22,7 +22,7 @@ void refuse(const ScheduleRequest& request, Problems& problems) {
                  fmt::format("{} is the nearest", chunks));
 }
 
-/// Chunks take half of a stage's times, and there is a stage for each of them on the way to the turn.
+/// Chunks take half of a stage's times, and each has a stage on the way to the turn.
 std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const UniformCosts& costs) {
   const std::optional<double> bubble = dual_pipe_bubble(request.shape.stages, costs);
   if (!bubble) return std::nullopt;

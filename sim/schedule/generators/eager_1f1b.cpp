@@ -1,6 +1,6 @@
-// Eager 1F1B: 1F1B with a warm-up twice as long, so that a transfer has a pass of another microbatch to hide behind
-// (Zhuang et al., On Optimizing the Communication of Model Parallelism, arXiv 2211.05322; the order that
-// PyTorch's ScheduleInterleaved1F1B has at one chunk per stage).
+// Eager 1F1B: 1F1B with a warm-up twice as long, so that a transfer overlaps a pass of another microbatch (Zhuang et
+// al., On Optimizing the Communication of Model Parallelism, arXiv 2211.05322; the order of PyTorch's
+// ScheduleInterleaved1F1B with one chunk per stage).
 
 #include <algorithm>
 #include <functional>
@@ -17,10 +17,10 @@ void add_stage(ScheduleBuilder& builder, const ScheduleRequest& request, std::si
   add_one_f_one_b_stage(builder, stage, microbatches, warmup, std::identity{});
 }
 
-/// While 2c <= F+B only the first way up and the last way down show their transfers, as in GPipe. Beyond that the
-/// longest chain of waiting goes in loops: d stages up and down again take (d+1)(F+B) + 2dc, in which 2d+1 microbatches
-/// have (2d+1)(F+B) of work, so that a loop costs d(2c-(F+B)) more than its work. The m-1 microbatches after the first
-/// pay for the loops that fit into them, as many as can of d = p-1.
+/// While 2c <= F+B, only the first way up and the last way down expose their transfers, as in GPipe. Beyond that, the
+/// longest chain of waits contains loops: d stages up and down again take (d+1)(F+B) + 2dc, in which 2d+1 microbatches
+/// have (2d+1)(F+B) of work, so a loop costs d(2c-(F+B)) more than its work. The m-1 microbatches after the first
+/// contain the loops, as many as possible with d = p-1.
 std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const UniformCosts& costs) {
   const std::size_t p = request.shape.stages;
   const std::size_t m = request.shape.microbatches;

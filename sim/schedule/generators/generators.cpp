@@ -90,18 +90,18 @@ bool all_equal(const std::vector<Value>& values) {
   return std::ranges::adjacent_find(values, std::ranges::not_equal_to{}) == values.end();
 }
 
-/// The scenario's costs if they are the same everywhere and nothing contends.
+/// The scenario's costs if they are equal everywhere and nothing contends.
 std::optional<UniformCosts> uniform_costs(const Scenario& scenario) {
   const Costs& costs = scenario.costs;
   const Network& network = scenario.network;
   if (costs.differ_by_microbatch()) return std::nullopt;
   if (!all_equal(costs.forward) || !all_equal(costs.input_grad) || !all_equal(costs.weight_grad)) return std::nullopt;
   if (!all_equal(network.latency) || !all_equal(network.boundary_bytes)) return std::nullopt;
-  // Stages meet even where transfers are free, and operations are after each other.
+  // Stages meet even if transfers are free, and operations are serialised.
   if (network.model == TransferModel::blocking || network.model == TransferModel::streams) return std::nullopt;
   const bool plain = network.model == TransferModel::latency && network.stages_per_node == 0 && network.slices == 1;
   if (!plain && !network.is_free()) return std::nullopt;
-  if (!scenario.update.is_free()) return std::nullopt; // the forms are of the tasks alone
+  if (!scenario.update.is_free()) return std::nullopt; // closed forms cover only the tasks
   const Recompute& recompute = scenario.recompute;
   if (!costs.stage_ppm.empty() || !network.unusual_links.empty()) return std::nullopt;
   if (recompute.is_on() && (!all_equal(recompute.time) || recompute.microbatches_without > 0)) return std::nullopt;
@@ -117,7 +117,7 @@ std::optional<UniformCosts> uniform_costs(const Scenario& scenario) {
   return uniform;
 }
 
-/// In small letters, without what joins words.
+/// Lower case, without separators.
 std::string bare_word(std::string_view text) {
   std::string word;
   for (const char character : text)
@@ -126,8 +126,7 @@ std::string bare_word(std::string_view text) {
   return word;
 }
 
-/// What other programs and papers call a schedule: for "did you mean". `name` is ours; where a word has several rows,
-/// each may be what is meant.
+/// Names of schedules in other programs and papers, for "did you mean". `name` is ours; a word may have several rows.
 struct OtherName {
   std::string_view word; ///< in small letters, without dashes, underscores and spaces
   std::string_view name;
@@ -161,7 +160,7 @@ constexpr std::array other_names{
     OtherName{"bidirectional", "chimera"},
 };
 
-/// "'zb-auto' or 'zb-h1'": what others call `name`, or what is ours but for spelling. Empty where nothing is.
+/// "'zb-auto' or 'zb-h1'": our names for a foreign `name`, or ours with another spelling. Empty if there are none.
 std::string names_meant(std::string_view name) {
   const std::string word = bare_word(name);
   // PyTorch's classes are called ScheduleX.
@@ -225,7 +224,7 @@ Schedule make_schedule(const Generator& generator, const ScheduleRequest& reques
 }
 
 Schedule make_schedule(const Generator& generator, const ScheduleRequest& request) {
-  check_request(generator, request); // before a scenario is made of it
+  check_request(generator, request); // before a scenario is made for it
   return make_schedule(generator, request,
                        uniform_scenario(request.shape, std::chrono::milliseconds{1}, std::chrono::milliseconds{2}));
 }
@@ -233,12 +232,13 @@ Schedule make_schedule(const Generator& generator, const ScheduleRequest& reques
 const Generator* generator_of(const Schedule& schedule) {
   if (schedule.shape().shared > 0) return nullptr; // which stages share a position is an option
   for (const Generator* generator : generators()) {
-    if (generator->searches || generator->name == "sequential") continue; // of one microbatch all are sequential
+    if (generator->searches || generator->name == "sequential")
+      continue; // with one microbatch all orders are sequential
     try {
       const Schedule made = make_schedule(*generator, {.shape = schedule.shape()});
       if (!made.asynchronous() && (schedule.forward_only() ? made.forwards() : made) == schedule) return generator;
     } catch (const Error&) {
-      continue; // it does not take this shape
+      continue; // it does not support this shape
     }
   }
   return nullptr;

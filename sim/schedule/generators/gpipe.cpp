@@ -15,8 +15,8 @@ void add_stage(ScheduleBuilder& builder, const ScheduleRequest& request, std::si
     builder.add(Pass::backward, stage, descending ? microbatches - 1 - i : i);
 }
 
-/// Fill and drain cost p-1 slots of F and of B; with all forwards before all backwards every transfer but the first of
-/// each direction hides, so latency is paid 2(p-1) times.
+/// Fill and drain cost p-1 slots of F and of B. With all forwards before all backwards, all transfers except the first
+/// of each direction overlap, so latency counts 2(p-1) times.
 std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const UniformCosts& costs) {
   const auto work = static_cast<double>((costs.forward + costs.backward).count());
   const auto comm = 2.0 * static_cast<double>(costs.comm.count());

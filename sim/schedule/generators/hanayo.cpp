@@ -1,6 +1,6 @@
-// Hanayo (Liu et al., arXiv 2308.15762): waves. The chunks go down the stages and up again W times, so that a
-// microbatch turns around where it is. The paper fixes the placement and draws its orders; the rule here is our own and
-// keeps to its bubble.
+// Hanayo (Liu et al., arXiv 2308.15762): waves. The chunks go down the stages and up again W times, so a microbatch
+// turns around on its stage. The paper defines the placement and draws its orders; the rule here is ours and achieves
+// its bubble.
 
 #include <algorithm>
 #include <array>
@@ -11,25 +11,25 @@
 namespace ppsim::generator::hanayo {
 namespace {
 
-/// One of the four kinds of task of a stage: a pass on chunks that go down the waves or on those that go up, with its
-/// microbatches in turn. It stands in a step, which has room for one forward and one backward of each stage.
+/// One of a stage's four kinds of task: a pass on chunks of downward or of upward waves, for its microbatches in turn.
+/// It has a step with space for one forward and one backward of each stage.
 ///
-/// The k-th microbatch of a unit of p enters in step 2k and moves on by a chunk per step; the next unit enters 2pW
-/// steps later. So a stage sees chunks that go down in every other step and chunks that go up in the steps between, and
-/// waves and units follow one another without a gap. Backwards do the same from the last chunk on, whose B is in the
-/// step of its F: where the forward's lane has chunk c, the backward's has chunk pv-1-c.
+/// The k-th microbatch of a unit of p enters in step 2k and advances one chunk per step; the next unit enters 2pW steps
+/// later. So a stage has downward chunks in every other step and upward chunks in the steps between, and waves and
+/// units follow each other without a gap. Backwards do the same from the last chunk, whose B is in the step of its F:
+/// where the forward's lane has chunk c, the backward's has chunk pv-1-c.
 class Lane {
 public:
   Lane(const Shape& shape, Pass pass, std::size_t way)
       : shape_{shape}, pass_{pass}, way_{way}, first_step_{way + (pass == Pass::forward ? 0 : shape.chunks() - 1)} {}
 
-  /// Beyond all steps when nothing is left.
+  /// Beyond all steps if no task is left.
   [[nodiscard]] std::size_t step() const {
     if (unit_ * shape_.stages >= shape_.microbatches) return std::numeric_limits<std::size_t>::max();
     return first_step_ + 2 * (shape_.stages * (unit_ * waves() + wave_) + turn_);
   }
   [[nodiscard]] Task task() const {
-    const std::size_t passed = 2 * shape_.stages * wave_ + way_; // chunks from the end where its pass begins
+    const std::size_t passed = 2 * shape_.stages * wave_ + way_; // chunks from the end at which its pass begins
     return make_task(pass_, pass_ == Pass::forward ? passed : shape_.chunks() - 1 - passed,
                      unit_ * shape_.stages + turn_);
   }
@@ -50,7 +50,7 @@ private:
   std::size_t unit_ = 0, wave_ = 0, turn_ = 0;
 };
 
-/// Every stage runs F then B in every step of the steady state, so that it has no bubble whatever F and B cost.
+/// Every stage runs F then B in every step of the steady state, so it has no bubble for any F and B.
 void add_stage(ScheduleBuilder& builder, const ScheduleRequest& request, std::size_t stage) {
   const Shape& shape = request.shape;
   const std::size_t tasks_per_stage = 2 * shape.vpp * shape.microbatches;
@@ -59,15 +59,15 @@ void add_stage(ScheduleBuilder& builder, const ScheduleRequest& request, std::si
   std::array lanes{Lane{shape, Pass::forward, down}, Lane{shape, Pass::forward, up}, Lane{shape, Pass::backward, down},
                    Lane{shape, Pass::backward, up}};
   for (std::size_t left = tasks_per_stage; left > 0; --left) {
-    Lane* const next = std::ranges::min_element(lanes, {}, &Lane::step); // in one step the forward comes first
+    Lane* const next = std::ranges::min_element(lanes, {}, &Lane::step); // within a step the forward comes first
     builder.add(next->task());
     next->advance();
   }
 }
 
-/// Filling and draining cost 2(p-1) chunk passes of the longer kind. A microbatch that the last unit lacks is missed in
-/// every wave but the first (v-2 passes of the longer kind); in the only unit, the passes of the shorter kind are not
-/// hidden either.
+/// Fill and drain cost 2(p-1) chunk passes of the longer kind. A microbatch missing in the last unit leaves gaps in
+/// every wave except the first (v-2 passes of the longer kind); in a single unit, the passes of the shorter kind are
+/// also exposed.
 std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const UniformCosts& costs) {
   if (costs.comm != Duration{0}) return std::nullopt;
   const auto& [p, m, v, shared] = request.shape;

@@ -28,7 +28,7 @@ Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
       return make_task(Pass::backward, (vpp - 1 - order[i].local) * stages + stage, order[i].microbatch);
     };
     const std::size_t distance = stages - 1 - stage;
-    // One forward more where pairs follow, or the last stage's backward would be that of the forward beside it.
+    // One more forward if pairs follow; otherwise the last stage's backward would be that of the forward in its pair.
     const std::size_t ahead = request.overlap_expert_exchange ? 1 : 0;
     const std::size_t warmup =
         std::min(total, ahead + (vpp == 1 ? distance : 2 * distance + (vpp - 1) * group_size(request)));
@@ -48,8 +48,8 @@ Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
   return builder.build();
 }
 
-/// A smaller group deadlocks: the first stage would need a backward before it has sent the forwards that lead to it. A
-/// last group shorter than p does so too.
+/// A smaller group deadlocks: the first stage would need a backward before it has sent the required forwards. So does a
+/// last group shorter than p.
 void refuse(const ScheduleRequest& request, Problems& problems) {
   const auto& [stages, microbatches, vpp, shared] = request.shape;
   const std::size_t group = group_size(request);

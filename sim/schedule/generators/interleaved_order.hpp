@@ -1,5 +1,5 @@
 #pragma once
-// What interleaved and zb-interleaved share: the order in which every stage takes its chunks and microbatches.
+// Shared by interleaved and zb-interleaved: the order of every stage's chunks and microbatches.
 
 #include "ppsim/schedule/generators.hpp"
 
@@ -8,13 +8,13 @@
 
 namespace ppsim::generator {
 
-/// A forward or backward in the order that all stages share.
+/// A forward or backward in the order common to all stages.
 struct Turn {
   std::uint32_t microbatch = 0;
-  std::uint32_t local = 0; ///< place of the chunk on its stage, for a backward counted from the last
+  std::uint32_t local = 0; ///< position of the chunk on its stage, for a backward counted from the last
 };
 
-/// Microbatches in groups of g; within a group chunk after chunk. A last, shorter group keeps the same form.
+/// Microbatches in groups of g; within a group, chunk after chunk. A shorter last group has the same form.
 [[nodiscard]] inline std::vector<Turn> shared_order(const Shape& shape, std::size_t group) {
   std::vector<Turn> order;
   order.reserve(shape.microbatches * shape.vpp);

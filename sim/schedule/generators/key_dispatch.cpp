@@ -9,9 +9,9 @@ namespace ppsim::generator {
 namespace {
 
 /// One time per stage, and the earliest of them (the lowest stage among equals), in a tree of minima.
-class Alarms {
+class EarliestTimes {
 public:
-  explicit Alarms(std::size_t stages) : leaves_{std::bit_ceil(stages)}, times_(2 * leaves_, Dispatch::never) {}
+  explicit EarliestTimes(std::size_t stages) : leaves_{std::bit_ceil(stages)}, times_(2 * leaves_, Dispatch::never) {}
 
   void set(std::size_t stage, std::int64_t time) {
     std::size_t at = leaves_ + stage;
@@ -72,7 +72,7 @@ private:
     if (best_.chunk != Dispatch::none)
       place(stage);
     else
-      alarms_.set(stage, next_input_); // what is held up by memory or the window waits for the stage itself
+      alarms_.set(stage, next_input_); // tasks blocked by memory or the window wait for the stage itself
   }
 
   [[nodiscard]] std::int64_t least_key(std::size_t stage) const {
@@ -109,7 +109,7 @@ private:
       consider(Pass::forward, chunk, own_key, arrival, time);
   }
 
-  /// A W takes its turn by its key, or fills the wait for the next input.
+  /// A W runs by its key, or fills the wait for the next input.
   void consider_weight(std::size_t stage) {
     const std::size_t chunk = board_.waiting_weight(stage);
     if (chunk == Dispatch::none) return;
@@ -122,8 +122,8 @@ private:
     return policy_.overruns || board_.now(stage) + input_.weight_grad[chunk] <= next_input_;
   }
 
-  /// Whether the stage could still finish one microbatch after another once it has taken on this forward: what the
-  /// oldest needs must fit beside what the younger ones hold. Else all might wait for each other.
+  /// Whether the stage could still finish one microbatch after another after this forward: the needs of the oldest must
+  /// fit in addition to the memory of the younger ones. Otherwise all might wait for each other.
   [[nodiscard]] bool can_finish(std::size_t chunk) const {
     const std::size_t stage = input_.stage[chunk];
     const std::size_t oldest = board_.forwards(input_.chunks[stage].back());
@@ -183,8 +183,8 @@ private:
   std::size_t microbatches_;
   Choice best_;
   std::int64_t latest_key_ = 0;
-  std::int64_t next_input_ = Dispatch::never; // of what the stage could run if its input were there
-  Alarms alarms_;                             // when each stage looks for work
+  std::int64_t next_input_ = Dispatch::never; // of tasks that only lack their input
+  EarliestTimes alarms_;                      // when each stage looks for the next task
 };
 
 } // namespace

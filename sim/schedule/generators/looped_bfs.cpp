@@ -19,8 +19,8 @@ void add_stage(ScheduleBuilder& builder, const ScheduleRequest& request, std::si
       builder.add(Pass::backward, local * stages + stage, microbatch);
 }
 
-/// Fill and drain cost p-1 chunk passes of F and of B, and their transfers. Between two chunks a stage waits where its
-/// m microbatches take less time than the first of them needs for its way round all stages, p passes and transfers.
+/// Fill and drain cost p-1 chunk passes of F and of B, with their transfers. Between two chunks, a stage waits if its m
+/// microbatches take less time than the first of them needs to pass all stages, p passes and transfers.
 std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const UniformCosts& costs) {
   const auto p = static_cast<double>(request.shape.stages);
   const auto m = static_cast<double>(request.shape.microbatches);

@@ -17,9 +17,9 @@ void add_stage(ScheduleBuilder& builder, const ScheduleRequest& request, std::si
   add_one_f_one_b_stage(builder, stage, microbatches, warmup, std::identity{});
 }
 
-/// Stage 0 waits p-1 slots of F+B between its warm-up and its last backward. With latency c the chain crosses 2(p-1)
-/// boundaries to fill and drain, and as only p microbatches are in flight, more of them on the way: docs/model.md
-/// derives the chain.
+/// Stage 0 waits p-1 slots of F+B between its warm-up and its last backward. With latency c, the chain crosses 2(p-1)
+/// boundaries to fill and drain, and more on the way because only p microbatches are active: docs/model.md derives the
+/// chain.
 std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const UniformCosts& costs) {
   const std::size_t p = request.shape.stages;
   const std::size_t m = request.shape.microbatches;

@@ -1,12 +1,12 @@
 #pragma once
-// The order of one stage that 1F1B, its eager form and PipeDream have in common; they differ in the warm-up.
+// Shared by 1F1B, its eager form and PipeDream: the order of one stage; they differ in the warm-up.
 
 #include "ppsim/schedule/schedule.hpp"
 
 namespace ppsim::generator {
 
-/// Adds a stage that runs `warmup` (at most `count`) forwards, then one forward and one backward in turn, then the
-/// backwards that are left. `microbatch_at(i)` is the i-th of the `count` microbatches that the stage runs.
+/// Adds a stage that runs `warmup` (at most `count`) forwards, then alternates one forward and one backward, then runs
+/// the remaining backwards. `microbatch_at(i)` is the i-th of the `count` microbatches of the stage.
 template <class MicrobatchAt>
 void add_one_f_one_b_stage(ScheduleBuilder& builder, std::size_t chunk, std::size_t count, std::size_t warmup,
                            MicrobatchAt microbatch_at) {

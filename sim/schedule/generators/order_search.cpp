@@ -10,8 +10,8 @@
 namespace ppsim::generator {
 namespace {
 
-constexpr std::size_t patience = 200; // exchanges without a better plan
-constexpr std::size_t memory = 12;    // exchanges that are not taken back
+constexpr std::size_t patience = 200; // exchanges without improvement
+constexpr std::size_t memory = 12;    // exchanges that may not be reversed
 
 using Steps = std::vector<std::vector<Plan::Step>>;
 
@@ -46,7 +46,7 @@ private:
     std::size_t stage = 0;
     std::size_t position = 0;
   };
-  /// Two tasks of a stage that were exchanged: not to be put back for a while.
+  /// Two exchanged tasks of a stage: not exchanged back for a while.
   struct Forbidden {
     std::size_t stage = 0;
     Plan::Step first, second;
@@ -54,7 +54,7 @@ private:
     bool operator==(const Forbidden&) const = default;
   };
   struct Run {
-    bool by_input = false; // its input came later than the end of the task before
+    bool by_input = false; // its input arrived after the end of the task before
     std::uint32_t microbatch = 0;
   };
 
@@ -63,7 +63,8 @@ private:
     std::swap(row[at.position - 1], row[at.position]);
   }
 
-  /// The exchange on the critical path that scores best, be it worse than what is: a step back may open a way.
+  /// The exchange on the critical path with the best score, even if it is worse than the current one, to leave local
+  /// optima.
   std::optional<Place> best_exchange(const PlanScore& best_score, std::size_t& tries) {
     std::optional<Place> best;
     PlanScore score{Dispatch::never, Dispatch::never};
@@ -98,7 +99,7 @@ private:
     if (forbidden_.size() > memory) forbidden_.pop_front();
   }
 
-  /// Places the steps in their order; false where that deadlocks or does not fit in memory.
+  /// Places the steps in order; false if that deadlocks or does not fit in memory.
   bool replay() {
     board_.clear();
     std::ranges::fill(at_, 0);
@@ -147,7 +148,7 @@ private:
     }
   }
 
-  /// Second tasks of the pairs on the critical path of the stage with the longest span, last first.
+  /// Second tasks of the adjacent pairs on the critical path of the stage with the longest span, last first.
   [[nodiscard]] std::vector<Place> critical_neighbours() const {
     std::vector<Place> found;
     Place at{board_.longest_stage(), 0};

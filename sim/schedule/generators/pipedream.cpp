@@ -17,13 +17,13 @@ namespace {
 /// The stages that share a chunk.
 struct Position {
   std::size_t replicas = 1;
-  std::size_t in_flight = 1; ///< microbatches that each replica has under way at most
+  std::size_t in_flight = 1; ///< the most active microbatches of each replica
 };
 
-/// A replica starts to alternate once its share is under way. The rule, derived in docs/model.md: the share of all
-/// replicas of a position is at least that of the next position and one microbatch per replica more. This is the least
-/// that lets balanced positions run without a bubble, and no order deadlocks. Without replicas it gives p-s, with
-/// replicas of the input only the paper's NOAM = ceil(stages / replicas).
+/// A replica starts to alternate when its share of microbatches is active. The rule, derived in docs/model.md: the
+/// share of all replicas of a position is at least that of the next position plus one microbatch per replica. It is the
+/// least with which balanced positions run without a bubble, and no order deadlocks. Without replicas it is p-s; with
+/// replicas of the input only, the paper's NOAM = ceil(stages / replicas).
 std::vector<Position> positions_of(const ScheduleRequest& request) {
   std::vector<Position> positions(request.shape.chunks());
   for (std::size_t position = positions.size(); position-- > 0;) {
@@ -53,7 +53,7 @@ Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
   return builder.build();
 }
 
-/// Microbatch 0 is the first replica's.
+/// Microbatch 0 runs on the first replica.
 std::vector<StageId> place(const ScheduleRequest& request) {
   std::vector<StageId> stages;
   std::size_t stage = 0;
@@ -84,8 +84,8 @@ void refuse(const ScheduleRequest& request, Problems& problems) {
   PPSIM_ASSERT(!problems.empty() || shared == stages - request.replicas.size());
 }
 
-/// That of 1F1B, whose order it is: what filling and draining cost in the iterations simulated. In the long run nothing
-/// is left of it.
+/// That of 1F1B, because the order is the same: the fill and drain of the simulated iterations. It vanishes in the long
+/// run.
 std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const UniformCosts& costs) {
   if (costs.comm != Duration{0} || request.shape.shared > 0) return std::nullopt;
   return ClosedForm{(static_cast<double>(request.shape.stages) - 1) / static_cast<double>(request.shape.microbatches),

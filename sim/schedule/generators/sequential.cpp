@@ -1,4 +1,4 @@
-// No pipeline: one microbatch at a time goes through all stages and back. The baseline that every schedule is to beat.
+// No pipeline: one microbatch at a time passes all stages and returns. The baseline of all schedules.
 
 #include "generator_list.hpp"
 

@@ -18,10 +18,10 @@ bool is_forward(Leg leg) {
   return leg == Leg::forward_down || leg == Leg::forward_up;
 }
 
-/// Slots of all legs, and the grid that follows from them.
+/// Slots of all legs, and the resulting grid.
 class Grid {
 public:
-  Grid(const SlotPattern& pattern, std::size_t microbatches, Pull pull)
+  Grid(const SlotPattern& pattern, std::size_t microbatches, Compaction pull)
       : pull_{pull}, stages_{pattern.size()}, microbatches_{microbatches}, slot_(legs * stages_ * microbatches_),
         weights_(stages_) {
     for (std::size_t stage = 0; stage < stages_; ++stage)
@@ -30,7 +30,7 @@ public:
           at(static_cast<Leg>(leg), stage, k) = pattern[stage][leg] + slots_per_microbatch * static_cast<Slot>(k);
   }
 
-  /// False where the pattern needs more than `most_live`.
+  /// False if the pattern needs more than `most_live`.
   bool run(std::int64_t most_live) {
     add_weights();
     limit_ = peak();
@@ -42,7 +42,7 @@ public:
     add_weights();
     squeeze();
     add_weights();
-    return pull_ != Pull::tight_end || tighten_end();
+    return pull_ != Compaction::tight_end || tighten_end();
   }
 
   [[nodiscard]] SlotGrid cells() const {
@@ -71,7 +71,7 @@ private:
     return slot_[(static_cast<std::size_t>(leg) * stages_ + stage) * microbatches_ + microbatch];
   }
 
-  /// A W in every idle slot for which an input gradient is done.
+  /// Puts a W in every idle slot after a finished input gradient.
   void add_weights() {
     for (std::vector<Slot>& weights : weights_) weights.clear();
     const SlotGrid grid = cells();
@@ -107,7 +107,7 @@ private:
     return cell.kind == Kind::leg && is_forward(cell.leg) ? 1 : 0;
   }
 
-  /// Everything as early as its inputs and the order of its stage allow, a slot each.
+  /// Moves everything as early as its inputs and the order of its stage allow, one slot each.
   void squeeze() {
     const SlotGrid grid = cells();
     std::vector<Slot> free(stages_, 0);
@@ -127,9 +127,8 @@ private:
       }
   }
 
-  /// Appendix of the paper: once the last microbatch has turned, nothing but gradients is left. Those of the
-  /// microbatches before it keep two slots' distance from it and from each other, so that it meets no stage that is
-  /// busy.
+  /// Appendix of the paper: after the last microbatch has turned, only gradients are left. Those of the microbatches
+  /// before it keep two slots' distance from it and from each other, so that it meets no busy stage.
   bool tighten_end() {
     const Slot turn = at(Leg::forward_up, 0, microbatches_ - 1);
     const auto live = static_cast<std::size_t>(limit_);
@@ -153,7 +152,7 @@ private:
     return true;
   }
 
-  /// Every leg takes the microbatches in their order.
+  /// Every leg takes the microbatches in order.
   [[nodiscard]] bool rises() const {
     for (std::size_t stage = 0; stage < stages_; ++stage)
       for (std::size_t leg = 0; leg < legs; ++leg)
@@ -163,7 +162,7 @@ private:
     return true;
   }
 
-  /// The slot after all inputs of a leg.
+  /// The first slot after all inputs of a leg.
   [[nodiscard]] Slot earliest(Leg leg, std::size_t stage, std::size_t microbatch) const {
     Slot after = -1;
     if (goes_down(leg) && stage > 0) after = std::max(after, at(leg, stage - 1, microbatch));
@@ -174,9 +173,9 @@ private:
     return after + 1;
   }
 
-  /// Moves what comes before the first gradient_up of stage 0 and after its last forward_down into the earliest free
-  /// slot that keeps the peak. With W fixed they move too; else they are where add_weights() would put them, and only
-  /// the end is pulled.
+  /// Moves the tasks before the first gradient_up of stage 0 and after its last forward_down into the earliest free
+  /// slot that keeps the peak. With fixed W they move too; otherwise they are where add_weights() would put them, and
+  /// only the end is compacted.
   void pull(bool with_weights) {
     const SlotGrid old = cells();
     grid_.assign(stages_, {});
@@ -195,14 +194,14 @@ private:
         if (slot >= old[stage].size() || old[stage][slot].kind == Kind::idle) continue;
         const bool before = std::pair{static_cast<Slot>(slot), stage} < std::pair{steady_from, std::size_t{0}};
         const bool after = std::pair{static_cast<Slot>(slot), stage} > std::pair{steady_to, std::size_t{0}} && !before;
-        if ((before && with_weights) || after || pull_ != Pull::ends) move(stage, slot, with_weights);
+        if ((before && with_weights) || after || pull_ != Compaction::ends) move(stage, slot, with_weights);
       }
   }
 
-  /// After a slot.
+  /// The state after a slot.
   struct State {
     std::int32_t live = 0;    ///< activations
-    std::int32_t waiting = 0; ///< W, where they are not fixed
+    std::int32_t waiting = 0; ///< W, if they are not fixed
 
     bool operator==(const State&) const = default;
   };
@@ -246,8 +245,7 @@ private:
     return std::max(after, last_gradient(stage, cell.microbatch + 1)) + 1;
   }
 
-  /// The last of the first `count` input gradients of a stage: so many of those that go down that no earlier one is
-  /// left out, and the rest of those that go up.
+  /// The last of the first `count` input gradients of a stage: downward ones in order, and the rest upward ones.
   [[nodiscard]] Slot last_gradient(std::size_t stage, std::size_t count) const {
     const std::size_t fewest = count - std::min(count, microbatches_);
     const auto choices = std::views::iota(fewest, std::min(count, microbatches_));
@@ -260,7 +258,7 @@ private:
                     up > 0 ? at(Leg::gradient_up, stage, up - 1) : -1);
   }
 
-  /// Walks from the changed slot until all is as before; takes the new account over if it stays below the limit.
+  /// Walks from the changed slot until the state is unchanged; accepts the new states if they stay below the limit.
   bool keeps_peak(std::size_t stage, std::size_t from, std::size_t to, bool with_weights) {
     std::vector<State>& states = states_[stage];
     State state = from > 0 ? states[from - 1] : State{};
@@ -276,7 +274,7 @@ private:
     return true;
   }
 
-  Pull pull_;
+  Compaction pull_;
   std::size_t stages_;
   std::size_t microbatches_;
   std::vector<Slot> slot_;                 // by leg, stage, microbatch
@@ -287,7 +285,7 @@ private:
   std::vector<State> fresh_;               // of a stage, with a change that is tried
 };
 
-/// A full period of every stage, in the middle of the steady state: the slot at which it begins.
+/// The first slot of a full period of every stage, in the middle of the steady state.
 std::optional<std::size_t> steady_slot(const SlotGrid& grid, std::size_t microbatches) {
   const std::size_t slot = slots_per_microbatch * microbatches / 2;
   for (const std::vector<SlotCell>& row : grid) {
@@ -300,7 +298,7 @@ std::optional<std::size_t> steady_slot(const SlotGrid& grid, std::size_t microba
   return slot;
 }
 
-/// The grid with `extra` more microbatches: the period from `slot` on is repeated.
+/// The grid with `extra` more microbatches: repeats the period from `slot`.
 SlotGrid lengthen(const SlotGrid& grid, std::size_t slot, std::size_t extra) {
   SlotGrid longer(grid.size());
   for (std::size_t stage = 0; stage < grid.size(); ++stage) {
@@ -316,8 +314,8 @@ SlotGrid lengthen(const SlotGrid& grid, std::size_t slot, std::size_t extra) {
 
 } // namespace
 
-SlotGrid repeat_pattern(const SlotPattern& pattern, std::size_t microbatches, std::int64_t most_live, Pull pull) {
-  Slot longest = 0; // until the first microbatch is back
+SlotGrid repeat_pattern(const SlotPattern& pattern, std::size_t microbatches, std::int64_t most_live, Compaction pull) {
+  Slot longest = 0; // until the first microbatch has returned
   for (const auto& of_stage : pattern) longest = std::max(longest, std::ranges::max(of_stage));
   // warm-up and cool-down do not depend on how many microbatches are between them
   const std::size_t enough = 2 * static_cast<std::size_t>(longest) / slots_per_microbatch + 8;

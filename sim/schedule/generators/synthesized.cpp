@@ -14,7 +14,7 @@ constexpr std::uint64_t rival_steps = 1'000'000;     // of rules, on what a riva
 constexpr std::uint64_t placements_per_task = 8;     // by one order and what makes it better
 constexpr std::uint64_t fewest_orders = 2;           // that find a better one
 constexpr std::uint64_t steps_per_task = 8;          // of rules, before they refute what cannot be
-constexpr std::uint64_t most_tasks_below = 12'000;   // of the orders with less room: each is a search of its own
+constexpr std::uint64_t most_tasks_below = 12'000;   // of the orders with less sizes: each is a search of its own
 
 synthesis::Instance instance_of(const DispatchInput& input) {
   synthesis::Instance instance;
@@ -46,7 +46,8 @@ std::int64_t good_enough_ppm(const DispatchInput& input) {
 }
 
 /// That no order of the rival's memory is as short is often proven in a moment; its own search takes longer.
-bool may_be_shorter(const Rival& rival, const Scenario& scenario, const DispatchInput& input, std::int64_t makespan) {
+bool may_be_shorter(const AlternativeSchedule& rival, const Scenario& scenario, const DispatchInput& input,
+                    std::int64_t makespan) {
   if (!rival.activations) return true;
   const DispatchInput its = dispatch_input(scenario, placement_of(input), *rival.activations);
   if (lower_bound(its).makespan >= makespan) return false;
@@ -65,10 +66,10 @@ bool is_better(const Scenario& scenario, const PlanScore& a, const PlanScore& b)
 }
 
 /// By stage: its largest activation, and one of each of its chunks.
-struct Room {
+struct ActivationSizes {
   std::vector<std::int64_t> one, least;
 
-  /// So many are less than the fullest stage has room for, and no more than there are.
+  /// So many are less than the fullest stage has sizes for, and no more than there are.
   [[nodiscard]] std::int64_t activations(const DispatchInput& input) const {
     std::int64_t most = 0;
     for (std::size_t stage = 0; stage < one.size(); ++stage)
@@ -76,7 +77,7 @@ struct Room {
     return std::min(most, static_cast<std::int64_t>(input.shape.vpp * input.shape.microbatches));
   }
 
-  /// Leaves each stage room for no more than so many of its activations; false where it cannot run with so little.
+  /// Leaves each stage sizes for no more than so many of its activations; false where it cannot run with so little.
   bool shrink(DispatchInput& input, std::int64_t activations) const {
     for (std::size_t stage = 0; stage < one.size(); ++stage) {
       input.limit[stage] = std::min(input.limit[stage], activations * one[stage]);
@@ -86,21 +87,21 @@ struct Room {
   }
 };
 
-Room room_of(const DispatchInput& input) {
-  Room room{.one = std::vector<std::int64_t>(input.limit.size()),
-            .least = std::vector<std::int64_t>(input.limit.size())};
+ActivationSizes activation_sizes(const DispatchInput& input) {
+  ActivationSizes sizes{.one = std::vector<std::int64_t>(input.limit.size()),
+                        .least = std::vector<std::int64_t>(input.limit.size())};
   for (std::size_t chunk = 0; chunk < input.stage.size(); ++chunk) {
     const std::uint32_t stage = input.stage[chunk];
-    room.one[stage] = std::max(room.one[stage], input.taken[chunk]);
-    room.least[stage] += input.taken[chunk];
+    sizes.one[stage] = std::max(sizes.one[stage], input.taken[chunk]);
+    sizes.least[stage] += input.taken[chunk];
   }
-  return room;
+  return sizes;
 }
 
 } // namespace
 
 Plan better_plan(const DispatchInput& input, const ScheduleRequest& request, const Scenario& scenario, Plan plan,
-                 std::span<const Rival> rivals) {
+                 std::span<const AlternativeSchedule> rivals) {
   const bool by_span = counts_span(scenario);
   const Shape& shape = request.shape;
   const std::span<const Pass> passes = sequence_passes(true);
@@ -110,7 +111,7 @@ Plan better_plan(const DispatchInput& input, const ScheduleRequest& request, con
     if (!order || !board.follow(as_schedule("", shape, *order, passes))) return;
     if (is_better(scenario, board.score(), plan.score)) plan = {board.steps(), board.score()};
   };
-  for (const Rival& rival : rivals)
+  for (const AlternativeSchedule& rival : rivals)
     if (by_span || may_be_shorter(rival, scenario, input, plan.score.makespan))
       offer(as_order(make_schedule(*rival.generator, {.shape = shape}, scenario), placement, passes));
   const std::int64_t good_enough = good_enough_ppm(input);
@@ -131,15 +132,15 @@ Plan better_plan(const DispatchInput& input, const ScheduleRequest& request, con
 Plan best_below(const DispatchInput& input, const ScheduleRequest& request, const Scenario& scenario, Plan plan,
                 const std::function<Plan(const DispatchInput&)>& search) {
   if (counts_span(scenario)) return plan;
-  const Room room = room_of(input);
+  const ActivationSizes sizes = activation_sizes(input);
   std::uint64_t left = most_tasks_below / instance_of(input).tasks();
   // rooms for up to 2p activations first: in more, few orders are shorter
-  const std::int64_t all = room.activations(input);
+  const std::int64_t all = sizes.activations(input);
   const std::int64_t usual = std::min(all, static_cast<std::int64_t>(2 * input.shape.stages));
   const auto search_below = [&](std::int64_t from, std::int64_t least) {
     DispatchInput less = input;
     for (std::int64_t activations = from; activations >= least && left > 0; --activations, --left) {
-      if (!room.shrink(less, activations)) return;
+      if (!sizes.shrink(less, activations)) return;
       const synthesis::Instance instance = instance_of(less);
       if (fault_of(instance) || synthesis::is_refuted(instance, plan.score.makespan - 1, rival_steps)) return;
       Plan other = better_plan(less, request, scenario, search(less), {});

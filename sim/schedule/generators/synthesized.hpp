@@ -12,7 +12,7 @@ namespace ppsim::generator {
 
 /// A schedule by name of the same placement, which refuses nothing. Where the makespan counts it is not made if no
 /// order that holds at most so many activations on each stage can be shorter than what there is.
-struct Rival {
+struct AlternativeSchedule {
   const Generator* generator = nullptr;
   std::optional<std::size_t> activations = {};
 };
@@ -22,7 +22,7 @@ struct Rival {
 /// makespan, and of equal ones a shorter span; where each stage takes its optimizer step by itself it is the other way
 /// round.
 [[nodiscard]] Plan better_plan(const DispatchInput& input, const ScheduleRequest& request, const Scenario& scenario,
-                               Plan plan, std::span<const Rival> rivals);
+                               Plan plan, std::span<const AlternativeSchedule> rivals);
 
 /// `plan`, or what `search` and better_plan() find in room for fewer activations on each stage, if that is shorter:
 /// more room is harder to search. One activation less each time, from 2p on first, as long as some order in so little

@@ -19,7 +19,7 @@ bool holds_zero_bubble(const DispatchInput& input) {
 }
 
 Plan searched(const DispatchInput& input) {
-  // with room for 2p activations the rounds of ZB-V are hard to beat, with less room patterns are
+  // with memory for 2p activations the rounds of ZB-V are hard to beat, with less memory patterns are
   return search_v(input, holds_zero_bubble(input) ? 0 : 3'000'000);
 }
 
@@ -42,9 +42,10 @@ const Generator definition{
     .make = [](const ScheduleRequest& request, const Scenario& scenario) {
       const Shape& shape = request.shape;
       const DispatchInput input = limited_input(request, scenario, wave_placement(shape), 2 * shape.stages);
-      const std::array<Rival, 4> rivals{Rival{&zb_v::definition}, Rival{&hanayo::definition},
-                                        Rival{&v_half::definition, v_half_limit(shape)},
-                                        Rival{&v_min::definition, v_min_limit(shape)}};
+      const std::array<AlternativeSchedule, 4> rivals{AlternativeSchedule{&zb_v::definition},
+                                                      AlternativeSchedule{&hanayo::definition},
+                                                      AlternativeSchedule{&v_half::definition, v_half_limit(shape)},
+                                                      AlternativeSchedule{&v_min::definition, v_min_limit(shape)}};
       Plan plan = better_plan(input, request, scenario, searched(input), rivals);
       return to_schedule("v-auto", shape, best_below(input, request, scenario, std::move(plan), searched));
     }};

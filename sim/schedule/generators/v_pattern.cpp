@@ -12,7 +12,7 @@ constexpr std::int64_t interval = slots_per_microbatch * slot;
 
 using Times = std::vector<std::array<std::int64_t, legs>>; // by stage
 
-/// When microbatch 0 is on each stage, per leg.
+/// The times of microbatch 0 on each stage, per leg.
 Times first_times(const VPattern& pattern, std::size_t stages) {
   Times times(stages);
   std::int64_t time = 0;
@@ -61,7 +61,7 @@ void add_patterns(const VPattern& pattern, std::size_t stages, std::vector<VPatt
       }
 }
 
-/// The longest that the two activations of a microbatch live on a stage together, W right after I.
+/// The longest sum of the lifetimes of a microbatch's two activations on a stage, with W right after I.
 std::int64_t longest_lives(const VPattern& pattern, std::size_t stages) {
   std::int64_t longest = 0;
   for (const auto& times : first_times(pattern, stages))
@@ -117,7 +117,7 @@ std::vector<VPattern> regular_patterns(std::size_t stages, std::int64_t live) {
   std::vector<std::pair<std::int64_t, std::size_t>> order;
   for (std::size_t i = 0; i < found.size(); ++i) {
     const std::int64_t missing = live * interval - longest_lives(found[i], stages);
-    order.emplace_back(missing >= 0 ? missing : far_off - missing, i); // what holds too much comes last
+    order.emplace_back(missing >= 0 ? missing : far_off - missing, i); // patterns that hold too much come last
   }
   std::ranges::sort(order);
   // tables 8 and 9 of the paper: the middle turn keeps the legs of a stage apart

@@ -32,7 +32,7 @@ private:
   [[nodiscard]] std::size_t chunk(std::size_t stage, Direction direction) const {
     return input_.chunks[stage][direction == Direction::up ? 1 : 0];
   }
-  /// Forwards go down in the lower chunk, up in the upper one; gradients go down in the upper one.
+  /// Forwards go down in the lower chunk and up in the upper one; gradients go down in the upper one.
   [[nodiscard]] std::size_t forwards(std::size_t stage, Direction direction) const {
     return board_.forwards(chunk(stage, direction));
   }
@@ -44,8 +44,8 @@ private:
     return forwards(stage, direction) < microbatches_ && board_.place_if_ready(Pass::forward, chunk(stage, direction));
   }
 
-  /// Microbatch 0 goes down and up again. While its way up reaches a stage, the stages above run further forwards, as
-  /// long as they hide in the wait and leave room for the way up of each.
+  /// Microbatch 0 goes down and up again. Until its way up reaches a stage, the stages above run further forwards, as
+  /// long as they overlap the wait and leave memory for the way up of each.
   bool first_microbatch() {
     for (std::size_t stage = 0; stage < stages_; ++stage)
       if (!place_forward(stage, Direction::down)) return false;
@@ -65,7 +65,7 @@ private:
            board_.now(stage) + input_.forward[down] <= board_.forward_input(chunk(stage, Direction::up));
   }
 
-  /// Each stage gets as many forwards as the one above it, so that gradients meet no stage that lags behind.
+  /// Each stage gets as many forwards as the one above it, so that gradients meet no stage that is behind.
   bool level_out() {
     Direction direction = Direction::down;
     for (std::size_t stage = 1; stage < stages_; ++stage)
@@ -86,7 +86,7 @@ private:
   }
 
   bool gradients() {
-    // which way each stage goes is settled before any of them moves
+    // the direction of each stage is decided before any of them continues
     for (std::size_t stage = 0; stage < stages_; ++stage) up_[stage] = goes_up(stage);
     moves_.clear();
     for (std::size_t stage = stages_; stage-- > 0;)
@@ -137,7 +137,7 @@ private:
     return std::nullopt;
   }
 
-  /// See the same rule in zb_auto.cpp.
+  /// The same rule as in zb_auto.cpp.
   void fill_gap(std::size_t stage, std::int64_t arrival, bool overruns) {
     std::size_t weight = board_.waiting_weight(stage);
     for (; weight != Dispatch::none && board_.now(stage) + input_.weight_grad[weight] <= arrival;
@@ -153,7 +153,7 @@ private:
   const GapRule& rule_;
   std::size_t stages_;
   std::size_t microbatches_;
-  std::vector<std::int64_t> grace_; // what a stage may wait, whatever the others do
+  std::vector<std::int64_t> grace_; // allowed wait per stage, independent of the others
   std::vector<bool> up_;            // in this round
   std::vector<std::pair<std::size_t, Direction>> moves_;
 };

@@ -15,13 +15,13 @@
 namespace ppsim::generator {
 namespace {
 
-constexpr std::size_t fewest_plans = 8; // that every search tries
+constexpr std::size_t fewest_plans = 8; // the least of every search
 constexpr std::size_t fewest_after_rounds = 3;
-constexpr std::size_t most_plans = 8000; // where plans are short, more do not find better ones
-constexpr std::size_t most_starts = 8;   // plans that are changed in small steps
+constexpr std::size_t most_plans = 8000; // with short plans, more do not find better ones
+constexpr std::size_t most_starts = 8;   // plans that are improved in small steps
 constexpr std::int64_t no_window = 1'000'000'000'000;
 
-/// Places what a stage runs in a slot; false where its input is not there, or it does not fit in memory.
+/// Places a stage's task of a slot; false if its input is missing or it does not fit in memory.
 bool place_cell(Dispatch& board, std::size_t stage, const SlotCell& cell) {
   const std::size_t upper = 2 * board.input().shape.stages - 1 - stage;
   if (cell.kind == SlotCell::Kind::idle) return true;
@@ -34,7 +34,7 @@ bool place_cell(Dispatch& board, std::size_t stage, const SlotCell& cell) {
   return board.place_if_ready(is_forward ? Pass::forward : Pass::input_grad, is_lower ? stage : upper);
 }
 
-/// Runs the order of a grid with real costs; false where it cannot run so, or does not fit in memory.
+/// Runs the order of a grid with real costs; false if it cannot run, or does not fit in memory.
 bool follow_grid(Dispatch& board, const SlotGrid& grid) {
   board.clear();
   std::size_t slots = 0;
@@ -54,7 +54,7 @@ public:
 
   Plan run() {
     try_rounds();
-    if (best_.found() && (is_perfect() || !grids_)) return best_.plan(); // patterns cost more than such a budget
+    if (best_.found() && (is_perfect() || !grids_)) return best_.plan(); // patterns exceed such a budget
     const std::vector<VPattern> patterns = regular_patterns(stages_, most_live());
     if (!best_.found()) try_without_window(patterns.front());
     PPSIM_ASSERT(best_.found());
@@ -69,7 +69,7 @@ public:
 private:
   [[nodiscard]] bool is_perfect() const { return best_.found() && best_.plan().score <= bound_; }
 
-  /// False where no further plan is worth its time, which is that of `cost` list schedules.
+  /// False if no further plan is affordable, at the price of `cost` list schedules.
   bool next_plan(std::size_t cost = 1) {
     if (plans_left_ < cost || is_perfect()) return false;
     plans_left_ -= cost;
@@ -92,7 +92,7 @@ private:
       }
   }
 
-  /// Rounds and windows may deadlock under a small limit; a list schedule without a window never does.
+  /// Rounds and windows may deadlock at a small limit; a list schedule without a window never does.
   void try_without_window(VPattern pattern) {
     pattern.policy.window = no_window;
     if (!dispatch_by_keys(board_, keys_of(pattern, input_.shape), pattern.policy)) return;
@@ -102,10 +102,10 @@ private:
 
   void try_grids(const std::vector<VPattern>& patterns) {
     const std::size_t keep = plans_left_ / 2; // for the rest of the search
-    // however few microbatches there are, a grid is as long as one of them takes: 4p slots on each of p stages
+    // with any number of microbatches, a grid is as long as one of them: 4p slots on each of p stages
     const std::size_t cost = 1 + 4 * stages_ / (6 * input_.shape.microbatches);
     for (const VPattern& pattern : patterns)
-      for (const Pull pull : {Pull::ends, Pull::everything, Pull::tight_end}) {
+      for (const Compaction pull : {Compaction::ends, Compaction::everything, Compaction::tight_end}) {
         if (plans_left_ < keep + cost || !next_plan(cost)) return;
         const SlotGrid grid = repeat_pattern(slots_of(pattern, stages_), input_.shape.microbatches, most_live(), pull);
         if (grid.empty() || !follow_grid(board_, grid)) continue;
@@ -114,7 +114,7 @@ private:
       }
   }
 
-  /// Remembers the board's plan if it is among the best of its kind.
+  /// Stores the board's plan if it is among the best of its kind.
   void keep_start() {
     const PlanScore score = board_.score();
     const auto at = std::ranges::upper_bound(starts_, score, {}, &Plan::score);
@@ -123,7 +123,7 @@ private:
     if (starts_.size() > most_starts) starts_.pop_back();
   }
 
-  /// What is left of the budget goes to small changes of the best plans.
+  /// Spends the remaining budget on small changes of the best plans.
   void exchange() {
     const std::size_t tries = plans_left_ / (starts_.size() + 1);
     const Plan found = best_.plan();
@@ -168,7 +168,7 @@ private:
     return board_.score();
   }
 
-  /// Goes to the first better neighbour until there is none.
+  /// Moves to the first better neighbour until there is none.
   void climb(PlanScore score, VPattern at) {
     for (bool moved = true; moved && plans_left_ > keep_;) {
       moved = false;
@@ -188,8 +188,8 @@ private:
   const DispatchInput& input_;
   std::size_t stages_;
   std::size_t plans_left_;
-  std::size_t keep_ = 0; // plans that climbing leaves
-  bool grids_;           // slow where they are long: only if the budget holds one
+  std::size_t keep_ = 0; // plans reserved after climbing
+  bool grids_;           // slow if they are long: only if the budget allows one
   PlanScore bound_;
   BestPlan best_;
   std::vector<Plan> starts_; // best first
@@ -202,7 +202,7 @@ Plan search_v(const DispatchInput& input, std::size_t placements) {
 }
 
 Schedule search_within(std::string_view name, const Shape& shape, const Scenario& scenario, std::size_t activations,
-                       std::span<const Rival> rivals) {
+                       std::span<const AlternativeSchedule> rivals) {
   const DispatchInput input = dispatch_input(scenario, wave_placement(shape), activations);
   return to_schedule(name, shape, better_plan(input, {.shape = shape}, scenario, search_v(input, 250'000), rivals));
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What v-half, v-min and v-auto share: the search for the best plan for a V of two chunks per stage under a memory
+// Shared by v-half, v-min and v-auto: the search for the best plan for a V of two chunks per stage under a memory
 // limit.
 
 #include "dispatch.hpp"
@@ -7,13 +7,13 @@
 
 namespace ppsim::generator {
 
-/// The best plan found: by rounds (v_rounds.hpp), by patterns slot for slot (slot_grid.hpp), and by patterns that real
-/// costs bend (key_dispatch.hpp), the best of which are improved in small steps. `placements` bounds how many tasks may
-/// be placed in all; where that is too few for the rounds and a handful of other plans, it is raised.
+/// The best plan found: by rounds (v_rounds.hpp), by exact slot patterns (slot_grid.hpp), and by patterns adapted to
+/// real costs (key_dispatch.hpp), the best of which are improved in small steps. `placements` limits the placed tasks;
+/// it is raised if it is too small for the rounds and a handful of other plans.
 [[nodiscard]] Plan search_v(const DispatchInput& input, std::size_t placements);
 
-/// What the published orders hold at most on a stage, in chunk activations, for any p. With two slots per stage on the
-/// way down, and one on each other leg, a microbatch of V-Half lives 3p slots of its six on average; of V-Min, with one
+/// The most chunk activations of the published orders on a stage, for any p. With two slots per stage on the way down,
+/// and one on each other leg, a microbatch of V-Half is live for 3p slots of its six on average; of V-Min, with one
 /// slot on every leg, 2p.
 constexpr std::size_t v_half_limit(const Shape& shape) {
   return 2 * (shape.stages / 2) + 2;
@@ -24,6 +24,6 @@ constexpr std::size_t v_min_limit(const Shape& shape) {
 
 /// The schedule called `name` of such a plan that holds at most so many activations on each stage, or of a rival's.
 [[nodiscard]] Schedule search_within(std::string_view name, const Shape& shape, const Scenario& scenario,
-                                     std::size_t activations, std::span<const Rival> rivals);
+                                     std::size_t activations, std::span<const AlternativeSchedule> rivals);
 
 } // namespace ppsim::generator

@@ -1,6 +1,6 @@
 // ZB-1p, ZB-2p and everything between (Qi et al., Zero Bubble Pipeline Parallelism, arXiv 2401.10241, section 3.1): a
-// heuristic that follows costs, transfers and a memory limit. Every stage takes one forward and one input gradient per
-// round; what differs between its variants is when it would rather wait.
+// heuristic that follows costs, transfers and a memory limit. Every stage runs one forward and one input gradient per
+// round; the variants differ in when a stage waits instead.
 
 #include "ppsim/base/call.hpp"
 
@@ -14,11 +14,11 @@
 namespace ppsim::generator::zb_auto {
 namespace {
 
-/// Where no choice is always best, all are tried.
+/// No choice is always best, so all are tried.
 struct Variant {
   bool warmup_overruns;    ///< the last forward of the warm-up may end after the first gradient arrives
-  bool waits_for_gradient; ///< a stage far ahead of the next one leaves out a forward that would delay a gradient
-  bool fills_every_gap;    ///< a W longer than the gap is run even where the gap would not lengthen the longest span
+  bool waits_for_gradient; ///< a stage far ahead of the next one skips a forward that would delay a gradient
+  bool fills_every_gap;    ///< a W longer than the gap runs even if the gap would not lengthen the longest span
 };
 
 constexpr std::array<Variant, 8> variants{{{false, true, true},
@@ -50,7 +50,7 @@ public:
 private:
   [[nodiscard]] const DispatchInput& input() const { return board_.input(); }
 
-  /// Section 3.1: as many forwards before the first I as memory allows and the wait for that I has room for.
+  /// Section 3.1: as many forwards before the first I as memory and the wait for that I allow.
   void warm_up() {
     for (std::size_t stage = 0; stage < stages_; ++stage) board_.place_forward(stage);
     plan_extra_forwards();
@@ -78,14 +78,14 @@ private:
       extra_[stage] = static_cast<std::size_t>(count);
       gradient_end = std::max(end, arrival) + input().input_grad[stage];
     }
-    // a forward needs that of the stage before; only where that one is through can both have as many
+    // a forward needs that of the stage before, so all stages must have passed the earlier ones
     for (std::size_t stage = 1; stage < stages_; ++stage)
       if (extra_[stage - 1] + 1 < microbatches_)
         extra_[stage] = std::min(extra_[stage], std::max<std::size_t>(extra_[stage - 1], 1) - 1);
   }
 
   void forwards() {
-    // a forward that the next stage cannot take on would only fill memory
+    // a forward that the next stage cannot accept would only fill memory
     bool wanted = true;
     for (std::size_t stage = stages_; stage-- > 0;) {
       wanted = wanted && wants_forward(stage);
@@ -111,7 +111,7 @@ private:
     return gradient - now > board_.most_idle() - board_.idle(stage);
   }
 
-  /// Time of the W that have to run before the next forward fits.
+  /// The time of the W that have to run before the next forward fits.
   [[nodiscard]] std::int64_t time_to_make_room(std::size_t stage) const {
     const std::int64_t over = board_.held(stage) + input().taken[stage] - input().limit[stage];
     const std::int64_t kept = input().kept[stage];
@@ -122,12 +122,13 @@ private:
 
   void gradient(std::size_t stage) {
     fill_gap(stage, board_.gradient_input(stage));
-    if (stage == 0 && board_.forwards(stage) == microbatches_) board_.place_waiting_weights(stage); // nobody waits
+    if (stage == 0 && board_.forwards(stage) == microbatches_)
+      board_.place_waiting_weights(stage); // nothing waits for it
     board_.place_input_grad(stage);
   }
 
-  /// Runs W until the input arrives. One that would take longer delays the input, but a wait may cost more: the stage
-  /// that has waited most decides the span.
+  /// Runs W until the input arrives. One that takes longer delays the input, but a wait may cost more: the stage with
+  /// the longest wait decides the span.
   void fill_gap(std::size_t stage, std::int64_t arrival) {
     const auto waiting = [&] { return board_.input_grads(stage) > board_.weight_grads(stage); };
     while (waiting() && board_.now(stage) + input().weight_grad[stage] <= arrival) board_.place_weight_grad(stage);
@@ -155,8 +156,9 @@ Schedule make(const ScheduleRequest& request, const Scenario& scenario) {
     best.offer(board);
     if (best.plan().score <= bound) break;
   }
-  constexpr std::array<Rival, 4> rivals{Rival{&zb_h1::definition}, Rival{&zb_h2::definition},
-                                        Rival{&one_f_one_b::definition}, Rival{&gpipe::definition}};
+  constexpr std::array<AlternativeSchedule, 4> rivals{
+      AlternativeSchedule{&zb_h1::definition}, AlternativeSchedule{&zb_h2::definition},
+      AlternativeSchedule{&one_f_one_b::definition}, AlternativeSchedule{&gpipe::definition}};
   return to_schedule("zb-auto", request.shape, better_plan(input, request, scenario, best.plan(), rivals));
 }
 

@@ -10,8 +10,8 @@ void add_stage(ScheduleBuilder& builder, const ScheduleRequest& request, std::si
   add_handcrafted_stage(builder, request.shape, stage, 1, request.shape.stages);
 }
 
-/// Section 2.3 and table 2 of the paper, at c = 0. With latency every stage waits for two round trips with the next
-/// one, before its first I and while the step ends; with m = p there is no second.
+/// Section 2.3 and table 2 of the paper, at c = 0. With latency, every stage waits for two round trips with the next
+/// one, before its first I and at the end of the step; with m = p there is only the first.
 std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const UniformCosts& costs) {
   const auto& [stages, microbatches, vpp, shared] = request.shape;
   const std::size_t least = costs.comm == Duration{0} ? stages : stages + 1;

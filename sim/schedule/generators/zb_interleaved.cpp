@@ -1,5 +1,5 @@
-// Interleaved zero bubble (order as PyTorch's ScheduleInterleavedZeroBubble; the idea is ZB-H1 of Qi et al., arXiv
-// 2401.10241, over v chunks per stage): the gradient for the chunk below goes out first, weight gradients fill the
+// Interleaved zero bubble (order as PyTorch's ScheduleInterleavedZeroBubble; the idea of ZB-H1, Qi et al., arXiv
+// 2401.10241, with v chunks per stage): the gradient for the chunk before is sent first, weight gradients fill the
 // gaps.
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 namespace ppsim::generator::zb_interleaved {
 namespace {
 
-/// Microbatches that a chunk runs before the next one has its turn: m in as many equal rounds as hold p or more.
+/// Microbatches that a chunk runs before the next one: m in as many equal rounds of p or more as possible.
 std::size_t round_size(const Shape& shape) {
   return shape.microbatches / std::max<std::size_t>(1, shape.microbatches / shape.stages);
 }
@@ -39,7 +39,7 @@ Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
     for (std::size_t i = 0; i < total; ++i) {
       if (warmup + i < total) forward(warmup + i);
       backward(Pass::input_grad, i);
-      if (i >= stage) backward(Pass::weight_grad, i - stage); // stage s stays s weight gradients behind
+      if (i >= stage) backward(Pass::weight_grad, i - stage); // stage s delays weight gradients by s
     }
     for (std::size_t i = total - std::min(total, stage); i < total; ++i) backward(Pass::weight_grad, i);
     builder.end_stage();
@@ -61,8 +61,8 @@ void refuse(const ScheduleRequest& request, Problems& problems) {
 }
 
 /// The bubble of ZB-H1, divided by v: the last stage starts p-1 forwards late, the first one has p-1 weight gradients
-/// left when the last input gradient has come down. Where W is longer than F or I, weight gradients hold up the passes
-/// that other stages wait for.
+/// left after the last input gradient. If W is longer than F or I, weight gradients delay passes that other stages wait
+/// for.
 std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const UniformCosts& costs) {
   const auto& [stages, microbatches, vpp, shared] = request.shape;
   const bool covered = costs.weight_grad <= costs.forward && costs.weight_grad <= costs.input_grad;

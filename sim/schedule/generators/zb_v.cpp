@@ -8,8 +8,8 @@
 namespace ppsim::generator::zb_v {
 namespace {
 
-/// One chunk of a stage: its next pass of each kind is that of the next microbatch. Microbatches from `limit` on are
-/// counted and left out.
+/// One chunk of a stage: its next pass of each kind is for the next microbatch. Microbatches from `limit` on are
+/// counted but omitted.
 class ChunkPasses {
 public:
   ChunkPasses(ScheduleBuilder& builder, std::size_t chunk, std::size_t limit)
@@ -72,7 +72,7 @@ void add_stage(ScheduleBuilder& builder, const ScheduleRequest& request, std::si
   down.all_weight_grads();
 }
 
-/// With F = I = W each stage, once begun, always has a pass to run. Fewer microbatches leave gaps in the warm-up.
+/// With F = I = W, each stage always has a pass to run after its start. Fewer microbatches leave gaps in the warm-up.
 std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const UniformCosts& costs) {
   const bool equal = costs.forward == costs.input_grad && costs.forward == costs.weight_grad;
   if (!equal || costs.comm != Duration{0} || request.shape.microbatches < 2 * request.shape.stages - 1)

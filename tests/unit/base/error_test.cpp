@@ -1,4 +1,4 @@
-// Errors: what is wrong is collected, shown with what was found, and answered with what to change.
+// Errors: problems are collected and shown with the value found and a hint.
 
 #include "ppsim/base/error.hpp"
 #include "support/runs.hpp"
@@ -11,7 +11,7 @@ namespace ppsim::test::error_test {
 
 using ppsim::test::refusal_of;
 
-TEST_CASE("An error reads as the first thing that is wrong") {
+TEST_CASE("An error reads as its first problem") {
   const Error error{ExitCode::bad_input, {{"--mb", "must be at least 1, got 0", ""}, {"--vpp", "other", ""}}};
   CHECK(error.what() == std::string{"--mb: must be at least 1, got 0"});
   CHECK(error.code() == ExitCode::bad_input);
@@ -24,7 +24,7 @@ TEST_CASE("No problem, no error") {
   CHECK_NOTHROW(problems.throw_if_any());
 }
 
-TEST_CASE("Everything that is wrong is reported at once, under the code that is asked for") {
+TEST_CASE("All problems are reported together, with the given exit code") {
   Problems problems;
   problems.add("a", "first", "mend a");
   problems.add("b", "second");
@@ -62,13 +62,13 @@ TEST_CASE("A word near a known one is recognised") {
   CHECK(nearest_word("anything", {}).empty());
 }
 
-TEST_CASE("Did you mean comes before the list of what there is") {
+TEST_CASE("Did you mean comes before the list of known words") {
   CHECK(did_you_mean("lnik", {"latency", "link"}, "one of latency, link") ==
         "did you mean 'link'? one of latency, link");
   CHECK(did_you_mean("carrier-pigeon", {"latency", "link"}, "one of latency, link") == "one of latency, link");
 }
 
-TEST_CASE("User text is quoted, its control characters are escaped and it is cut") {
+TEST_CASE("User text is quoted, escaped and truncated") {
   CHECK(in_quotes("1fb1") == "'1fb1'");
   CHECK(in_quotes("") == "''");
   CHECK(in_quotes("a\x1b[31m\n\x7f") == "'a\\x1b[31m\\x0a\\x7f'");
@@ -79,7 +79,7 @@ TEST_CASE("User text is quoted, its control characters are escaped and it is cut
   CHECK(in_quotes(std::string(100'000, 'x')).size() < 100);
 }
 
-TEST_CASE("A broken promise of the code names the condition and the place") {
+TEST_CASE("A violated assertion names the condition and the place") {
   const int stages = 0;
   CHECK_NOTHROW(PPSIM_ASSERT(stages == 0));
   CHECK_THROWS_AS(PPSIM_ASSERT(stages > 0), std::logic_error);

@@ -21,7 +21,7 @@ TEST_CASE("Work on several threads is done once for each index") {
   for_each_index(0, 4, [](std::size_t) { FAIL("there is no work"); });
 }
 
-TEST_CASE("Of several failures the one of the lowest index is reported, and the other calls are made") {
+TEST_CASE("Of several failures the one of the lowest index is reported, and the other calls still run") {
   std::atomic<int> calls = 0;
   const auto work = [&](std::size_t i) {
     ++calls;
@@ -31,7 +31,7 @@ TEST_CASE("Of several failures the one of the lowest index is reported, and the 
   CHECK(calls == 20);
 }
 
-TEST_CASE("Work for a call ends on all threads where the call is stopped, and work for none does not") {
+TEST_CASE("A stopped call ends its work on all threads, and other work continues") {
   Call call;
   std::atomic<int> calls = 0;
   const CallScope scope{&call};
@@ -47,9 +47,9 @@ TEST_CASE("Work for a call ends on all threads where the call is stopped, and wo
   CHECK_NOTHROW(for_each_index(2, 2, [](std::size_t) {}));
 }
 
-TEST_CASE("Work is done on the threads that the system starts, and without any") {
+TEST_CASE("Work runs on the threads that the system starts, even on none") {
   for (const std::size_t threads : {0U, 1U}) {
-    const auto said = said_with_threads(threads, [] {
+    const auto said = output_with_threads(threads, [] {
       std::vector<int> calls(50);
       for_each_index(calls.size(), 4, [&](std::size_t i) { ++calls[i]; });
       return std::string{calls == std::vector<int>(50, 1) ? "each once" : "not each once"};

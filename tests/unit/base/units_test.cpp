@@ -46,7 +46,7 @@ TEST_CASE("A duration may last a day and no longer") {
   CHECK(parse_duration("1e999s") == std::nullopt);
 }
 
-TEST_CASE("Text that is no duration is refused") {
+TEST_CASE("Text that is not a duration is refused") {
   const auto* text = GENERATE("", "ms", "5", "1.5", "-1ms", "+1ms", " 1ms", "1ms ", "1 m", "1h", "1MS", "nanms",
                               "infms", "0x10ms", "1,5ms", "1..5ms", "1ms2");
   CAPTURE(text);
@@ -66,7 +66,7 @@ TEST_CASE("A size counts in powers of 1000 for kB, MB, GB, TB and of 1024 for Ki
   CHECK(parse_bytes("1TiB") == Bytes{1'099'511'627'776});
 }
 
-TEST_CASE("Text that is no size is refused") {
+TEST_CASE("Text that is not a size is refused") {
   const auto* text = GENERATE("", "B", "16", "16mb", "16M", "16Mb", "-1B", "nanB", "1e30B", "9e18B");
   CAPTURE(text);
   CHECK(parse_bytes(text) == std::nullopt);
@@ -80,7 +80,7 @@ TEST_CASE("A bandwidth is bytes or bits per second") {
   CHECK(parse_bandwidth("1B/s") == Bandwidth{1});
 }
 
-TEST_CASE("Text that is no bandwidth above zero is refused") {
+TEST_CASE("Text that is not a bandwidth above zero is refused") {
   const auto* text =
       GENERATE("", "50", "50GB", "50G/s", "0GB/s", "0.1B/s", "-1GB/s", "400Gb/s", "nanGB/s", "/s", "bps");
   CAPTURE(text);
@@ -101,7 +101,7 @@ TEST_CASE("The time to move very many bytes does not overflow") {
   CHECK(Bandwidth{1'000'000'000}.time_for(Bytes{900'000'000'000'000'000}) == Duration{900'000'000'000'000'000});
 }
 
-TEST_CASE("People see three to four digits of a duration with a fitting unit") {
+TEST_CASE("Durations are shown with three to four digits and a suitable unit") {
   CHECK(format_duration(0ns) == "0 ns");
   CHECK(format_duration(999ns) == "999 ns");
   CHECK(format_duration(1'000ns) == "1 us");
@@ -112,7 +112,7 @@ TEST_CASE("People see three to four digits of a duration with a fitting unit") {
   CHECK(format_duration(100s) == "100 s");
 }
 
-TEST_CASE("People see sizes in binary units") {
+TEST_CASE("Sizes are shown in binary units") {
   CHECK(format_bytes(Bytes{0}) == "0 B");
   CHECK(format_bytes(Bytes{1023}) == "1023 B");
   CHECK(format_bytes(Bytes{1024}) == "1 KiB");

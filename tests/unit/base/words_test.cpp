@@ -8,7 +8,7 @@
 
 namespace ppsim::test::words_test {
 
-TEST_CASE("A field in backticks gets the name that its readers know, and all else stays") {
+TEST_CASE("A field in backticks gets its reader's name, and other text stays unchanged") {
   const auto named = [](std::string_view text) {
     return name_fields(text, [](std::string_view field) { return "<" + std::string{field} + ">"; });
   };
@@ -22,7 +22,7 @@ TEST_CASE("A field in backticks gets the name that its readers know, and all els
   CHECK(named("`Mb` `mb`") == "`Mb` <mb>");
 }
 
-TEST_CASE("What is one field, and what holds one") {
+TEST_CASE("A single field is recognised, and text that contains one") {
   CHECK(as_field("`mb`") == "mb");
   CHECK_FALSE(as_field("run.toml:3:1"));
   CHECK_FALSE(as_field("`mb` and more"));

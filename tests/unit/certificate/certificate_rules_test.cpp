@@ -1,4 +1,4 @@
-// The rules, held against all orders of small instances: what is proven is true; and how much they prove.
+// The rules, compared with all orders of small instances: proven bounds are true; and how tight they are.
 
 #include "ppsim/certificate/certificate.hpp"
 #include "support/certificates.hpp"
@@ -36,7 +36,7 @@ CertificateInstance larger_pipeline(std::uint32_t seed) {
   return pipeline(shape, draw);
 }
 
-/// How the rules do on instances all of whose orders can be tried.
+/// Results of the rules on instances small enough to try all orders.
 struct Tried {
   int instances = 0;   ///< with an order
   int best_proven = 0; ///< of them: no order is shorter than the best, by rules alone
@@ -68,14 +68,14 @@ Tried try_many(std::uint32_t seeds, std::size_t most_orders, const Make& make) {
 
 } // namespace
 
-TEST_CASE("No bound is proven that an order of a small pipeline is below") {
+TEST_CASE("No proven bound exceeds the best order of a small pipeline") {
   const Tried tried = try_many(2000, 5000, small_pipeline);
   CHECK(tried.instances == 1819);
   CHECK(tried.best_proven == 1818);
   CHECK(tried.without_order == 0);
 }
 
-TEST_CASE("No bound is proven that an order of whatever takes and gives memory is below") {
+TEST_CASE("No proven bound exceeds the best order, for any use of memory") {
   const Tried tried = try_many(2000, 5000, any_instance);
   CHECK(tried.instances == 1386);
   CHECK(tried.best_proven == 1386);
@@ -83,13 +83,13 @@ TEST_CASE("No bound is proven that an order of whatever takes and gives memory i
   CHECK(tried.none_proven == 614);
 }
 
-TEST_CASE("No bound is proven that an order of a stage that has to wait is below") {
+TEST_CASE("No proven bound exceeds the best order of a stage that must wait") {
   const Tried tried = try_many(2000, 5000, waiting_instance);
   CHECK(tried.instances == 2000);
   CHECK(tried.best_proven == 1259);
 }
 
-TEST_CASE("The rules prove as much of larger pipelines as another checker of the same rules") {
+TEST_CASE("The rules prove the same bounds of larger pipelines as another checker of the same rules") {
   // tests/support/check_certificate.py, which knows nothing of this one, proves the same bounds, and none larger by
   // one.
   std::int64_t sum = 0;

@@ -1,4 +1,4 @@
-// Certificates that can be checked with a pencil, and what is wrong with them when a number is changed.
+// Certificates checked by hand, and the errors after a number is changed.
 
 #include "ppsim/certificate/certificate.hpp"
 #include "support/certificates.hpp"
@@ -60,7 +60,7 @@ CertificateVerdict with(Certificate certificate, const Change& change) {
   return check_certificate(certificate);
 }
 
-/// What require_well_formed() says is wrong, by place.
+/// Problems found by require_well_formed(), by place.
 std::vector<std::string> places_of_faults(const Change& change) {
   Certificate certificate = two_stages();
   change(certificate);
@@ -82,7 +82,7 @@ using Places = std::vector<std::string>;
 
 } // namespace
 
-TEST_CASE("An order of two stages is as long as said, and none is shorter") {
+TEST_CASE("An order of two stages has the stated makespan, and none is shorter") {
   const CertificateVerdict verdict = check_certificate(two_stages());
   CHECK(verdict.holds());
   REQUIRE(verdict.order);
@@ -95,7 +95,7 @@ TEST_CASE("An order of two stages is as long as said, and none is shorter") {
   CHECK(try_all_orders(two_stages().instance, 1000)->makespan == 9);
 }
 
-TEST_CASE("A bound may be below the best, and stand without an order") {
+TEST_CASE("A bound may be below the optimum, and needs no order") {
   CHECK(with(two_stages(), [](Certificate& changed) { changed.lower_bound = Duration{7}; }).holds());
   CHECK(with(two_stages(), [](Certificate& changed) { changed.lower_bound = Duration{0}; }).holds());
   const CertificateVerdict alone = with(two_stages(), [](Certificate& changed) {
@@ -116,7 +116,7 @@ TEST_CASE("A bound above the best is not proven") {
   CHECK(is_said(verdict.bound.faults, "assuming a makespan of 9 ns leads to no contradiction"));
 }
 
-TEST_CASE("An order that is shorter than the bound refutes it") {
+TEST_CASE("An order that is shorter than the bound refutes the bound") {
   const CertificateVerdict verdict =
       with(two_stages(), [](Certificate& changed) { changed.lower_bound = Duration{10}; });
   CHECK(verdict.order->holds());
@@ -124,7 +124,7 @@ TEST_CASE("An order that is shorter than the bound refutes it") {
   CHECK(is_said(verdict.bound.faults, "9 ns, is below it"));
 }
 
-TEST_CASE("An order whose makespan is another one does not hold") {
+TEST_CASE("An order with another makespan than stated does not hold") {
   for (const std::int64_t said : {8, 10}) {
     const CertificateVerdict verdict =
         with(two_stages(), [&](Certificate& changed) { changed.makespan = Duration{said}; });
@@ -146,14 +146,14 @@ TEST_CASE("An order in which a stage waits for itself does not run") {
   CHECK(is_said(verdict.order->faults, "stage 0 waits forever before its task 0, of 'B0'"));
 }
 
-TEST_CASE("An order that holds more than there is room for does not fit") {
+TEST_CASE("An order that exceeds the capacity does not fit") {
   const CertificateVerdict verdict = with(two_stages(), [](Certificate& changed) { changed.instance.capacity[0] = 1; });
   CHECK_FALSE(verdict.holds());
   CHECK_FALSE(verdict.order->fits);
   CHECK(is_said(verdict.order->faults, "stage 0 holds 2 in its task 1, of 'F0', but may hold 1"));
 }
 
-TEST_CASE("Memory is given at the end of a task, not before its start") {
+TEST_CASE("Memory is freed at the end of a task, not before its start") {
   // b takes what a has given; one task that takes and gives needs room for what it takes.
   Certificate certificate;
   certificate.instance = {
@@ -168,7 +168,7 @@ TEST_CASE("Memory is given at the end of a task, not before its start") {
   CHECK_FALSE(check_certificate(certificate).order->fits);
 }
 
-TEST_CASE("An order with a task too many, too few, or of another stage is not complete") {
+TEST_CASE("An order with an extra, a missing or a foreign task is not complete") {
   for (const StageRows& rows : {StageRows{{0, 0, 1, 1, 1}, {2, 3, 2, 3}}, StageRows{{0, 0, 1}, {2, 3, 2, 3}},
                                 StageRows{{0, 0, 1, 2}, {2, 3, 1, 3}}, StageRows{{}, {}}}) {
     const CertificateVerdict verdict = with(two_stages(), [&](Certificate& changed) { changed.order = rows; });
@@ -179,7 +179,7 @@ TEST_CASE("An order with a task too many, too few, or of another stage is not co
   }
 }
 
-TEST_CASE("Lags and tails count") {
+TEST_CASE("Lags and tails count towards the makespan") {
   const auto of_lag = [](std::int64_t lag) { // F0 goes over, and B1 back
     return with(two_stages(), [&](Certificate& changed) {
       changed.instance.arcs[0].lag = changed.instance.arcs[2].lag = Duration{lag};
@@ -197,7 +197,7 @@ TEST_CASE("Lags and tails count") {
   CHECK_FALSE(with_tail(9).order->as_said);
 }
 
-TEST_CASE("Where nothing gives, what does not fit is impossible") {
+TEST_CASE("Without tasks that free memory, tasks that do not fit are impossible") {
   // Two tasks of 1 in room for 1: no order at all, and any bound holds.
   CertificateInstance instance{
       .microbatches = 2, .capacity = {1}, .sequences = {{"F", 0, Duration{1}, 1, 0, Duration{0}}}, .arcs = {}};
@@ -208,7 +208,7 @@ TEST_CASE("Where nothing gives, what does not fit is impossible") {
   CHECK(largest_bound(instance, 1000) == 2);
 }
 
-TEST_CASE("What memory holds back makes a stage idle") {
+TEST_CASE("Tasks that wait for memory leave a stage idle") {
   // In room for 1, each F of 1 ns is followed by its B of 1 ns, 10 ns later: 2 x 12 ns.
   const CertificateInstance instance{
       .microbatches = 2,
@@ -218,7 +218,7 @@ TEST_CASE("What memory holds back makes a stage idle") {
   CHECK(largest_bound(instance, 1000) == 24);
 }
 
-TEST_CASE("Cases prove what rules alone do not") {
+TEST_CASE("Cases prove bounds that rules alone do not") {
   CHECK(check_certificate(needs_cases()).holds());
   CHECK(check_certificate(needs_cases()).bound.cases_shown == 2);
   CHECK(try_all_orders(needs_cases().instance, 1000)->makespan == 18);
@@ -246,7 +246,7 @@ TEST_CASE("A proof that takes too long is given up") {
   CHECK(is_said(verdict.bound.faults, "given up after 10 steps"));
 }
 
-TEST_CASE("What names what there is not is no certificate") {
+TEST_CASE("Unknown ids make a certificate malformed") {
   CHECK(places_of_faults([](Certificate&) {}).empty());
   CHECK(places_of_faults([](Certificate& changed) { changed.instance.sequences[2].stage = 2; }) ==
         Places{"c: /instance/sequences/2/stage"});
@@ -267,7 +267,7 @@ TEST_CASE("What names what there is not is no certificate") {
   CHECK(places_of_faults([](Certificate& changed) { changed.cases = {{0, 0, 2, 0}}; }) == Places{"c: /proof/cases/0"});
 }
 
-TEST_CASE("Numbers out of range, and sums, are no certificate") {
+TEST_CASE("Numbers and sums out of range make a certificate malformed") {
   constexpr std::int64_t most = CertificateLimits::total;
   CHECK(places_of_faults([](Certificate& changed) { changed.instance.microbatches = 0; }) ==
         Places{"c: /instance/microbatches"});
@@ -292,7 +292,7 @@ TEST_CASE("Numbers out of range, and sums, are no certificate") {
         }) == Places{"c: /instance/arcs"});
 }
 
-TEST_CASE("The largest numbers that there may be are no trouble") {
+TEST_CASE("The largest numbers in range are accepted") {
   constexpr std::int64_t most = CertificateLimits::total;
   Certificate certificate;
   certificate.instance = {.microbatches = 1,

@@ -43,7 +43,7 @@ TEST_CASE("A condition holds strictly above or below") {
   CHECK(!parse_condition("mfu < 25%")->holds(report));
 }
 
-TEST_CASE("Text that is no condition is refused") {
+TEST_CASE("Invalid conditions are refused") {
   const auto* text = GENERATE("", ">", "bubble_ratio", "bubble_ratio >", "bubble_ratio = 0.1", "bubbles > 0.1",
                               "bubble_ratio > 5ms", "bubble_ratio > x", "bubble_ratio > 0.1 > 0.2", "> 0.1",
                               "bubble_ratio > nan", "mfu < 1s", "tokens_per_second > 5%", "tflops < 5%");

@@ -42,7 +42,7 @@ BuiltRun run_of(Rows arguments) {
   return build_run(parse(arguments));
 }
 
-/// What is wrong with the flags, 2 stages and 4 microbatches given.
+/// Problems of the flags, with 2 stages and 4 microbatches.
 Rows faults(const Rows& arguments) {
   const auto refusal = refusal_of([&] { (void)run_of(arguments); });
   CHECK(refusal.code == ExitCode::bad_input);
@@ -71,7 +71,7 @@ private:
   std::filesystem::path path_;
 };
 
-/// What is wrong with a scenario file called s.toml.
+/// Problems of a scenario file called s.toml.
 Rows scenario_faults(std::string_view text) {
   const auto refusal = refusal_of([&] {
     Problems problems;
@@ -95,7 +95,7 @@ BuiltRun with_scenario(std::string_view text, const Rows& flags = {}) {
 
 // ---- The table of options
 
-TEST_CASE("Every option has a name of its own and a help text") {
+TEST_CASE("Every option has a unique name and a help text") {
   std::set<std::string_view> names;
   for (const Option& option : options()) {
     CAPTURE(option.name);
@@ -108,7 +108,7 @@ TEST_CASE("Every option has a name of its own and a help text") {
   }
 }
 
-TEST_CASE("Every option that counts has a limit, which it keeps to and its help names") {
+TEST_CASE("Every option that counts has a limit, which its help names") {
   std::string help = man_page();
   std::erase(help, '\\');
   for (const Option& option : options()) {
@@ -133,11 +133,11 @@ TEST_CASE("Every option that counts has a limit, which it keeps to and its help 
   }
 }
 
-TEST_CASE("What only some schedules take is an option of the command line") {
+TEST_CASE("Options of single schedules are options of the command line") {
   for (const ScheduleOption& option : schedule_options()) CHECK(find_option(option.name) != nullptr);
 }
 
-TEST_CASE("What an option replaces are options") {
+TEST_CASE("Replaced options exist") {
   for (const Option& option : options())
     for (std::string_view rest = option.replaces; !rest.empty();) {
       const std::size_t comma = std::min(rest.find(','), rest.size());
@@ -160,14 +160,14 @@ TEST_CASE("Stages and microbatches alone run 1F1B with F = 1 ms and B = 2 ms and
   CHECK(run.scenario.network.model == TransferModel::latency);
 }
 
-TEST_CASE("Several chunks per stage run interleaved, each for its part of the stage's time") {
+TEST_CASE("Several chunks per stage run interleaved, each with its part of the stage's time") {
   const BuiltRun run = run_of({"--vpp", "2"});
   CHECK(run.schedule.origin()->generator->name == "interleaved");
   CHECK(run.scenario.costs.forward == Times(4, 500us));
   CHECK(run.scenario.network.latency == Times(3, 0ns));
 }
 
-TEST_CASE("A flag may have its value behind a space or an equals sign, and has a longer word") {
+TEST_CASE("A flag accepts its value after a space or an equals sign, and has a longer name") {
   const Inputs inputs = parse({"--pp=4", "--microbatches", "8", "--virtual-stages=2", "--microbatch-group-size", "8"});
   CHECK(inputs.stages == 4U);
   CHECK(inputs.microbatches == 8U);
@@ -181,7 +181,7 @@ TEST_CASE("A list gives each chunk its own cost, by global id") {
   CHECK(run.scenario.costs.input_grad == Times(4, 2ms));
 }
 
-TEST_CASE("Passes may take a value for each microbatch of each chunk, and the chunk then has their mean") {
+TEST_CASE("Passes may have a value for each microbatch of each chunk, and the chunk then has their mean") {
   const std::string eight = "1ms,2ms,3ms,6ms,10ms,10ms,10ms,10ms";
   const Costs costs = run_of({"--forward", eight, "--backward", eight, "--input-grad", "1ms,2ms"}).scenario.costs;
   CHECK(costs.forward == Times{3ms, 10ms});
@@ -196,7 +196,7 @@ TEST_CASE("Passes may take a value for each microbatch of each chunk, and the ch
         "`input-grad`: chunk 0: longer than the whole backward of 1 ms -- it is a part of `backward`");
 }
 
-TEST_CASE("Where each chunk runs in both directions, costs that differ by chunk come with a note") {
+TEST_CASE("If each chunk runs in both directions, costs that differ by chunk have a note") {
   const auto noted = [](const Rows& arguments) { return run_of(arguments).notes; };
   const std::string words = ": values are per chunk, but here each chunk runs on two stages, one per direction: no "
                             "value is that of one device";
@@ -208,7 +208,7 @@ TEST_CASE("Where each chunk runs in both directions, costs that differ by chunk 
   CHECK(noted({"--schedule", "1f1b", "--forward", "1ms,2ms", "--backward", "2ms"}).empty());
 }
 
-TEST_CASE("A list of the wrong length is refused with what is needed") {
+TEST_CASE("A list of the wrong length is refused with the correct ones") {
   CHECK(fault({"--forward", "1ms,2ms,3ms"}) ==
         "`forward`: 3 values for 2 chunks -- give one value (for a stage), 2 "
         "(P*V = 2 * 1, one per chunk) or 8 (P*V*M, one per microbatch, chunk by chunk)");
@@ -229,7 +229,7 @@ TEST_CASE("One half of the backward follows from the other and the whole") {
   CHECK(run_of({"--input-grad", "3ms", "--weight-grad", "4ms"}).scenario.costs.weight_grad == Times{4ms, 4ms});
 }
 
-TEST_CASE("Halves that do not make the whole are refused") {
+TEST_CASE("Halves that do not add up to the whole are refused") {
   CHECK(fault({"--input-grad", "3ms"})
             .starts_with("`input-grad`: only one half of the backward is given -- give `weight-grad` too"));
   CHECK(fault({"--weight-grad", "3ms"})
@@ -240,7 +240,7 @@ TEST_CASE("Halves that do not make the whole are refused") {
             .starts_with("`backward`: chunk 0: 5 ms is not input-grad 1 ms + weight-grad 1 ms"));
 }
 
-TEST_CASE("With layers the costs follow each chunk's number, one value being the mean stage") {
+TEST_CASE("With layers, the costs follow each chunk's number; one value is the mean stage") {
   // 22 layers on 8 stages: 3 3 3 3 3 3 2 2, mean 2.75; F = 11 ms: 4 ms per layer
   const BuiltRun run = build_run(
       parse({"--stages", "8", "--mb", "8", "--layers", "22", "--forward", "11ms", "--activation-bytes", "22B"}));
@@ -285,7 +285,7 @@ TEST_CASE("A time without a unit is refused with the units") {
   CHECK(fault({"--boundary-bytes", "16"}).starts_with("`boundary-bytes`: '16' has no unit"));
 }
 
-TEST_CASE("A value that is none is refused with what was found") {
+TEST_CASE("An invalid value is refused with the value") {
   CHECK(fault({"--forward", "-1ms"}) == "`forward`: '-1ms' is negative -- times are 0 or more");
   CHECK(fault({"--forward", "nan"}).starts_with("`forward`: 'nan' is not a duration"));
   CHECK(fault({"--forward", "nanms"}).starts_with("`forward`: 'nanms' is not a duration"));
@@ -301,7 +301,7 @@ TEST_CASE("A value that is none is refused with what was found") {
   CHECK(fault({"--vpp", "99999999999999999999"}).starts_with("`vpp`: '99999999999999999999' is too large"));
 }
 
-TEST_CASE("A word outside a closed set is answered with the nearest") {
+TEST_CASE("An unknown word gets the nearest one as hint") {
   CHECK(fault({"--transfer", "lnik"}).find("did you mean 'link'?") != std::string::npos);
   CHECK(fault({"--schedule", "gpip"}).find("did you mean 'gpipe'?") != std::string::npos);
   CHECK(fault({"--gpipe-backward", "descend", "--schedule", "gpipe"}).find("did you mean 'descending'?") !=
@@ -309,24 +309,24 @@ TEST_CASE("A word outside a closed set is answered with the nearest") {
   CHECK(fault({"--forwards", "1ms"}).find("did you mean --forward?") != std::string::npos);
 }
 
-TEST_CASE("A flag given twice is refused, a condition may be given often") {
+TEST_CASE("A flag given twice is refused, but a condition may be given several times") {
   CHECK(fault({"--forward", "1ms", "--forward", "2ms"}).starts_with("--forward: given 2 times"));
   CHECK(parse({"--fail-if", "bubble_ratio > 0.1", "--fail-if", "makespan_ns > 1s"}).fail_if.size() == 2);
 }
 
-TEST_CASE("Without stages or microbatches both are asked for") {
+TEST_CASE("Without stages or microbatches, both are requested") {
   const auto refusal = refusal_of([] { (void)build_run(parse({"--vpp", "2"})); });
   REQUIRE(refusal.lines.size() == 2);
   CHECK(refusal.lines[0].starts_with("`stages`: missing"));
   CHECK(refusal.lines[1].starts_with("`mb`: missing"));
 }
 
-TEST_CASE("Several things that are wrong are reported together") {
+TEST_CASE("Several problems are reported together") {
   CHECK(faults({"--forward", "5", "--comm", "-1us", "--transfer", "pigeon", "--nonsense"}).size() == 4);
   CHECK(faults({"--forward", "1ms,2ms,3ms", "--comm", "1us,2us", "--input-grad", "1ms"}).size() == 3);
 }
 
-TEST_CASE("A scenario of many faults shows the first twenty and counts the rest") {
+TEST_CASE("A scenario with many errors shows the first twenty and counts the rest") {
   std::string text;
   for (int i = 0; i < 33; ++i) text += "nonsense" + std::to_string(i) + " = 1\n";
   const Rows lines = scenario_faults(text);
@@ -362,7 +362,7 @@ TEST_CASE("Replicas are given per position of the pipeline, costs and memory too
         "`replicas`: '1f1b' has no replicated stages -- leave it out, or use `schedule` pipedream");
 }
 
-TEST_CASE("Numbers of replicas are whole numbers from 1 up that make up the stages") {
+TEST_CASE("Numbers of replicas are whole numbers from 1 that add up to the stages") {
   CHECK(replicated_fault("pipedream", {"--replicas", "2,0"}) ==
         "`replicas`: value 2: must be at least 1, got 0 -- give a whole number from 1 up");
   CHECK(replicated_fault("pipedream", {"--replicas", "2,x"}) ==
@@ -372,7 +372,7 @@ TEST_CASE("Numbers of replicas are whole numbers from 1 up that make up the stag
   CHECK(replicated_fault("pipedream", {"--replicas", "1,1,1,1,1"}).starts_with("`replicas`: 1 + 1 + 1 + 1 + 1 are 5"));
 }
 
-TEST_CASE("With twice the layers a position takes twice the time, whatever its replicas") {
+TEST_CASE("With twice the layers, a position takes twice the time, whatever its replicas") {
   const BuiltRun run = replicated_run(
       "pipedream", {"--replicas", "3,1", "--layers", "6", "--last-stage-layers", "2", "--forward", "3ms"});
   CHECK(run.scenario.layout == plain_layout({4, 2}));
@@ -404,7 +404,7 @@ TEST_CASE("The keys of a scenario are the long flags, its values strings, number
   CHECK(run.scenario.pair == PairRule{PairRule::Kind::factor, 800'000});
 }
 
-TEST_CASE("What is wrong in a scenario is named with its line and column") {
+TEST_CASE("Errors in a scenario have their line and column") {
   CHECK(scenario_faults("stages = 2\nforwrad = \"1ms\"\n").front() ==
         "s.toml:2:1: unknown key 'forwrad' -- did you mean 'forward'? keys are the options of 'ppsim simulate --help' "
         "and 'ppsim replay --help' without the leading dashes");
@@ -419,7 +419,7 @@ TEST_CASE("What is wrong in a scenario is named with its line and column") {
   CHECK(scenario_faults("transfer = \"lnik\"").front().find("did you mean 'link'?") != std::string::npos);
 }
 
-TEST_CASE("What no flag could hold is refused in a scenario") {
+TEST_CASE("Values that no flag accepts are refused in a scenario") {
   const std::string hint = ": has a value of the wrong type -- give a string, a number, or a list of them";
   CHECK(scenario_faults("[forward]\na = 1").front() == "s.toml:1:2: forward" + hint);
   CHECK(scenario_faults("forward = []").front() == "s.toml:1:1: forward" + hint);
@@ -427,7 +427,7 @@ TEST_CASE("What no flag could hold is refused in a scenario") {
   CHECK(scenario_faults("mb = 2024-01-01").front() == "s.toml:1:1: mb" + hint);
 }
 
-TEST_CASE("Outputs and other scenarios are no part of a scenario") {
+TEST_CASE("Outputs and other scenarios are not allowed in a scenario") {
   CHECK(scenario_faults("json = \"a.json\"").front() ==
         "s.toml:1:1: 'json' does not belong in a scenario -- give --json on the command line");
   CHECK(scenario_faults("scenario = \"b.toml\"")
@@ -435,14 +435,14 @@ TEST_CASE("Outputs and other scenarios are no part of a scenario") {
             .starts_with("s.toml:1:1: 'scenario' does not belong in a scenario"));
 }
 
-TEST_CASE("Text that is no TOML is refused with the place") {
+TEST_CASE("Text that is not TOML is refused with the place") {
   CHECK(scenario_faults("stages = \n").front().starts_with("s.toml:1:"));
   CHECK(scenario_faults("stages = 2\nstages = 3\n").front().starts_with("s.toml:2:"));
   CHECK(scenario_faults("forward = \"1ms").front().find("not TOML") != std::string::npos);
   CHECK(scenario_faults(std::string_view{"stages = 2\n\0\x01\xff", 14}).front().find("not TOML") != std::string::npos);
 }
 
-TEST_CASE("A scenario that nests deeply is refused with the place, whichever way it nests") {
+TEST_CASE("A deeply nested scenario is refused with the place, for every kind of nesting") {
   const auto times = [](std::size_t count, std::string_view text) {
     std::string all;
     for (std::size_t i = 0; i < count; ++i) all += text;
@@ -455,12 +455,12 @@ TEST_CASE("A scenario that nests deeply is refused with the place, whichever way
   CHECK(scenario_faults("a = " + times(200, "[")) == Rows{"s.toml:1:37: " + what});
   CHECK(scenario_faults("a = " + times(200, "[\n")) == Rows{"s.toml:33:1: " + what});
   CHECK(scenario_faults("a = " + times(200, "{ a = ")) == Rows{"s.toml:1:197: " + what});
-  // What the end of a string seems to hide, and does not.
+  // Text after the apparent end of a string is still checked.
   for (const std::string_view text : {R"("#")", R"('\')", R"("\"")", R"("""a"b"""")", R"('''a''''')", R"("""\"""""")"})
     CHECK(scenario_faults(fmt::format("a = [{}, {{{}a = 1}}]", text, times(40'000, "a."))).front().ends_with(what));
 }
 
-TEST_CASE("Dots and brackets are no nesting in strings, numbers and comments, nor in one list behind another") {
+TEST_CASE("Dots and brackets in strings, numbers, comments and consecutive lists do not nest") {
   std::string shares = "0.5";
   for (int i = 0; i < 100; ++i) shares += ", 0.5, [1.5]";
   std::string many(100, '.');
@@ -471,7 +471,7 @@ TEST_CASE("Dots and brackets are no nesting in strings, numbers and comments, no
             .scenario.title == many);
 }
 
-TEST_CASE("Everything that is wrong in a scenario is reported at once") {
+TEST_CASE("All errors in a scenario are reported together") {
   CHECK(scenario_faults("stages = 0\nforward = 5\nnonsense = 1\ncomm = \"-1us\"\n").size() == 4);
 }
 
@@ -481,13 +481,13 @@ TEST_CASE("A list of the wrong length in a scenario is named there") {
   CHECK(refusal.first().starts_with(file.path() + ":3:1: forward: 3 values for 2 chunks"));
 }
 
-TEST_CASE("Flags win over the scenario") {
+TEST_CASE("Flags override the scenario") {
   const BuiltRun run = with_scenario("stages = 2\nmb = 4\nforward = \"1ms\"\n", {"--mb", "8", "--forward", "3ms"});
   CHECK(run.scenario.shape.microbatches == 8);
   CHECK(run.scenario.costs.forward == Times{3ms, 3ms});
 }
 
-TEST_CASE("A flag makes void what the scenario says in another way") {
+TEST_CASE("A flag replaces other keys of the scenario for the same quantity") {
   const std::string_view split = "stages = 2\nmb = 4\ninput-grad = \"5ms\"\nweight-grad = \"1ms\"\n";
   CHECK(with_scenario(split).scenario.costs.input_grad == Times{5ms, 5ms});
   CHECK(with_scenario(split, {"--backward", "4ms"}).scenario.costs.input_grad == Times{2ms, 2ms});
@@ -505,7 +505,7 @@ TEST_CASE("A flag makes void what the scenario says in another way") {
   CHECK(with_scenario(comm, {"--latency", "3us"}).scenario.network.transfer_time(0, true) == 3us);
 }
 
-TEST_CASE("A schedule file on the command line makes void the scenario's shape and schedule, and the other way round") {
+TEST_CASE("A schedule file on the command line replaces the scenario's shape and schedule, and vice versa") {
   const TemporaryFile file{"order.csv", "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n"};
   const BuiltRun from_file =
       with_scenario("stages = 4\nmb = 8\nvpp = 2\nschedule = \"interleaved\"\ngroup-size = 4\nforward = \"3ms\"\n",
@@ -519,13 +519,13 @@ TEST_CASE("A schedule file on the command line makes void the scenario's shape a
   CHECK(generated.scenario.shape == Shape{.stages = 3, .microbatches = 5, .vpp = 1});
 }
 
-TEST_CASE("Another schedule makes void the scenario's options of the first") {
+TEST_CASE("Another schedule removes the scenario's options of the first") {
   const BuiltRun run = with_scenario("stages = 2\nmb = 4\nschedule = \"gpipe\"\ngpipe-backward = \"descending\"\n",
                                      {"--schedule", "1f1b"});
   CHECK(run.schedule.origin()->generator->name == "1f1b");
 }
 
-TEST_CASE("A schedule file named in a scenario is looked for beside it") {
+TEST_CASE("A schedule file named in a scenario is relative to it") {
   const TemporaryFile file{"beside.csv", "0F0,0B0\n"};
   const std::string name = std::filesystem::path{file.path()}.filename().string();
   CHECK(rows_of(with_scenario("schedule-file = \"" + name + "\"\n").schedule) == Rows{"0F0 0B0"});
@@ -533,7 +533,7 @@ TEST_CASE("A schedule file named in a scenario is looked for beside it") {
 
 // ---- The command
 
-TEST_CASE("The command that a file keeps can be given to a shell again") {
+TEST_CASE("The command stored in a file can be run in a shell again") {
   const auto command = [](const Rows& arguments) { return parse(arguments).command; };
   CHECK(command({}) == "ppsim simulate");
   CHECK(command({"--stages", "2", "--forward=1ms,2ms"}) == "ppsim simulate --stages 2 --forward=1ms,2ms");

@@ -1,4 +1,4 @@
-// MemoryFiles: what commands read, write and say for who calls; and what is said without a command line.
+// MemoryFiles: files and messages of commands for a caller; messages without a command line.
 
 #include <catch2/catch.hpp>
 
@@ -24,7 +24,7 @@ std::vector<Assignment> flags_of(const std::vector<std::pair<std::string_view, s
 
 } // namespace
 
-TEST_CASE("What is said without a command line is what the command line says") {
+TEST_CASE("Arguments without a command line are equal to the command line") {
   const Command& command = find_command("simulate");
   const Inputs inputs = take_assignments(
       command, flags_of({{"stages", "4"}, {"mb", "8"}, {"title", "it is"}, {"forward-only", "true"}}), {});
@@ -38,7 +38,7 @@ TEST_CASE("What is said without a command line is what the command line says") {
   CHECK_THROWS_AS(take_assignments(command, flags_of({{"stages", "0"}}), {}), Error);
 }
 
-TEST_CASE("A command that works for memory reads, writes and notes there") {
+TEST_CASE("A command on files in memory reads, writes and notes there") {
   MemoryFiles files;
   files.put("order", "0F0,0B0\n");
   const CallScope scope{&files};
@@ -54,7 +54,7 @@ TEST_CASE("A command that works for memory reads, writes and notes there") {
   CHECK(files.notes() == std::vector<std::string>{"`p2p`: changes nothing without `transfer` streams"});
 }
 
-TEST_CASE("Names in memory are files where nobody calls") {
+TEST_CASE("Names in memory are files outside a call") {
   CHECK(MemoryFiles::current() == nullptr);
   CHECK_THROWS_AS(require_writable("/no/such/memory:json", "--json"), Error);
 }

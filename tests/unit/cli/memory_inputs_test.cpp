@@ -1,4 +1,4 @@
-// What a user says about recomputation, parts of activations, the ends of the pipeline and forwards alone.
+// Inputs for recomputation, parts of activations, the ends of the pipeline and forward-only runs.
 
 #include "ppsim/study/build_run.hpp"
 #include "support/runs.hpp"
@@ -46,7 +46,7 @@ TEST_CASE("Full recomputation takes as long as the forward, and keeps the input 
   CHECK(run.notes.empty());
 }
 
-TEST_CASE("Where layers are known they are recomputed one by one, in units, or only the first of a chunk") {
+TEST_CASE("If layers are known, they are recomputed one by one, in units, or only the first of a chunk") {
   // 4 layers on each stage, of 100 bytes each; a chunk's input has 10.
   const auto of = [](Rows more) {
     more.insert(more.begin(), {"--recompute", "full", "--layers", "8", "--forward", "8ms", "--backward", "16ms",
@@ -79,7 +79,7 @@ TEST_CASE("Time and checkpoint may be given, for a stage or per chunk") {
   CHECK(run.scenario.recompute.microbatches_without == 3);
 }
 
-TEST_CASE("Without sizes recomputation is a matter of time alone, and where only inputs have none it is said") {
+TEST_CASE("Without sizes, recomputation only takes time, and if only inputs have none there is a note") {
   CHECK(run_of({"--recompute", "full"}).scenario.recompute.checkpoint == Sizes{Bytes{0}, Bytes{0}});
   CHECK(run_of({"--recompute", "full", "--boundary-bytes", "1MiB"}).scenario.recompute.checkpoint ==
         Sizes{Bytes{0}, Bytes{0}});
@@ -89,7 +89,7 @@ TEST_CASE("Without sizes recomputation is a matter of time alone, and where only
              "`checkpoint-bytes` what else they keep"});
 }
 
-TEST_CASE("Selective recomputation needs its time, and its checkpoint where activations have a size") {
+TEST_CASE("Selective recomputation needs its time, and its checkpoint if activations have a size") {
   CHECK(faults({"--recompute", "selective"}) ==
         Rows{"`recompute`: how long does it take to recompute the selected part? -- give `recompute-time`"});
   CHECK(faults({"--recompute", "selective", "--recompute-time", "1ms", "--activation-bytes", "1B"}) ==
@@ -97,7 +97,7 @@ TEST_CASE("Selective recomputation needs its time, and its checkpoint where acti
   CHECK(run_of({"--recompute", "selective", "--recompute-time", "1ms"}).scenario.recompute.time == Times{1ms, 1ms});
 }
 
-TEST_CASE("What belongs to recomputation is refused without it") {
+TEST_CASE("Options of recomputation are refused without it") {
   const std::string hint = ": nothing is recomputed -- give `recompute` full or selective";
   CHECK(faults({"--recompute-time", "1ms"}) == Rows{"`recompute-time`" + hint});
   CHECK(faults({"--microbatches-without-recompute", "0", "--recompute", "none"}) ==
@@ -106,7 +106,7 @@ TEST_CASE("What belongs to recomputation is refused without it") {
         Rows{"`checkpoint-bytes`: a part of an activation of unknown size -- give `activation-bytes`"});
 }
 
-TEST_CASE("The number of microbatches without recomputation may be zero and as large as one likes, not negative") {
+TEST_CASE("The number of microbatches without recomputation may be zero or any size, not negative") {
   const auto without = [](const char* number) {
     return run_of({"--recompute", "full", "--microbatches-without-recompute", number})
         .scenario.recompute.microbatches_without;
@@ -117,7 +117,7 @@ TEST_CASE("The number of microbatches without recomputation may be zero and as l
         Rows{"`microbatches-without-recompute`: expected a whole number, got '-1' -- for example 8"});
 }
 
-TEST_CASE("Embedding and head add to the first and the last chunk after the costs are spread") {
+TEST_CASE("Embedding and head add to the first and the last chunk after the costs are distributed") {
   // F 1 ms and B 2 ms per stage: half of that per chunk
   const Costs costs = run_of({"--vpp", "2", "--embedding", "100us", "--head", "3ns"}).scenario.costs;
   CHECK(costs.forward == Times{600us, 500us, 500us, 500us + 3ns});
@@ -145,7 +145,7 @@ TEST_CASE("A single chunk has the embedding and the head") {
   CHECK(costs.weight_grad == Times{1011us});
 }
 
-TEST_CASE("What lies outside the layers of a chunk is not recomputed") {
+TEST_CASE("Time outside the layers of a chunk is not recomputed") {
   CHECK(run_of({"--recompute", "full", "--embedding", "1us", "--head", "1us"}).scenario.recompute.time ==
         Times{1ms, 1ms});
 }
@@ -162,7 +162,7 @@ TEST_CASE("W needs the whole activation unless its part is given") {
              "part of the activation"});
 }
 
-TEST_CASE("Outputs can be released where their size is known and is a part of the activation") {
+TEST_CASE("Outputs can be released if their size is known and is part of the activation") {
   const BuiltRun run = run_of({"--release-outputs", "--activation-bytes", "10B", "--boundary-bytes", "10B"});
   CHECK(run.scenario.memory.release_outputs);
   CHECK(run.notes.empty());
@@ -178,7 +178,7 @@ TEST_CASE("Outputs can be released where their size is known and is a part of th
   CHECK(alone.notes == Rows{"`release-outputs`: changes nothing, as no output leaves the one stage"});
 }
 
-TEST_CASE("Forwards alone leave nothing for what is said about backwards to change, and that is told") {
+TEST_CASE("With forwards alone, options of backwards have no effect, with a note") {
   const BuiltRun run = run_of({"--forward-only", "--recompute", "full", "--backward", "1ms"});
   CHECK(run.schedule.forward_only());
   CHECK(run.schedule.size() == 8);

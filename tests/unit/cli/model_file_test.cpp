@@ -1,4 +1,4 @@
-// Model and device files: what they say, and what is said of those that are wrong.
+// Model and device files: their contents, and messages for invalid ones.
 
 #include "support/golden.hpp"
 #include "support/runs.hpp"
@@ -69,7 +69,7 @@ TEST_CASE("The example of a device file is read") {
                               .source = "NVIDIA L40S datasheet, dense rates"});
 }
 
-TEST_CASE("A model file needs six keys, and the rest has defaults, and the file's name is the model's") {
+TEST_CASE("A model file needs six keys; the others have defaults, and the file name is the model's name") {
   Problems problems;
   const Model model = cli::read_model(smallest, "runs/tiny.toml", problems);
   REQUIRE(problems.empty());
@@ -84,7 +84,7 @@ TEST_CASE("A model file needs six keys, and the rest has defaults, and the file'
                        .sequence_length = 32});
 }
 
-TEST_CASE("Every word of a model file has its effect") {
+TEST_CASE("Every key of a model file has an effect") {
   Problems problems;
   std::string text{smallest};
   text.append("norm = \"layernorm\"\nattention = \"unfused\"\nbias = true\ndropout = true\n"
@@ -123,7 +123,7 @@ TEST_CASE("Every word of a model file has its effect") {
                        .mtp_layers = 1});
 }
 
-TEST_CASE("Everything that is wrong with a model file is said at once, each with its place") {
+TEST_CASE("All errors in a model file are reported together, each with its place") {
   CHECK(model_refusal("layers = \"many\"\nhiden = 64\nheads = -4\n  gated = 1\nnorm = \"layer\"\n").lines ==
         Lines{"my.toml:1:1: layers: is not a whole number -- write it without quotes: 4096",
               "my.toml:2:1: unknown key 'hiden' -- did you mean 'hidden'?",
@@ -138,16 +138,16 @@ TEST_CASE("Everything that is wrong with a model file is said at once, each with
   CHECK(model_refusal("layers 2").lines[0].starts_with("my.toml:1:8: not TOML:"));
 }
 
-TEST_CASE("A file of the other kind is called that, once") {
+TEST_CASE("A file of the other kind is one error that names the kind") {
   const std::string device = "name = \"mine\"\nbf16 = \"1TFLOPS\"\nmemory = \"8GB\"\nmemory-bandwidth = \"1GB/s\"\n";
   CHECK(model_refusal(device).lines == Lines{"my.toml: is a device file -- give it as --device"});
   CHECK(device_refusal(smallest).lines == Lines{"my.toml: is a model file -- give it as --model"});
-  // Half of what is there does not make it another kind.
+  // A file with half of the keys keeps its kind.
   CHECK(model_refusal("layers = 2\nbf16 = \"1TFLOPS\"\n").lines[0] ==
         "my.toml:2:1: unknown key 'bf16' -- keys: docs/costs.md");
 }
 
-TEST_CASE("A shape that is none is refused") {
+TEST_CASE("An invalid shape is refused") {
   const auto with = [](std::string_view more) {
     return model_refusal(std::string{smallest} + std::string{more}).lines;
   };

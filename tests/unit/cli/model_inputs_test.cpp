@@ -79,7 +79,7 @@ TEST_CASE(
         19 * costs.moe_layer.forward + costs.mtp_layer.forward + costs.output.forward + costs.pass);
 }
 
-TEST_CASE("What is given wins over what is computed, and the source says which is which") {
+TEST_CASE("Given costs override computed ones, and the source names both") {
   const Scenario scenario = run_gpt({"--forward", "5ms", "--comm", "1us", "--memory-limit", "10GiB"}).scenario;
   const ModelCosts costs = gpt_costs();
   CHECK(scenario.costs.forward == std::vector<Duration>(4, 5ms));
@@ -96,7 +96,7 @@ TEST_CASE("What is given wins over what is computed, and the source says which i
   CHECK(half.source.starts_with("my profile; computed from"));
 }
 
-TEST_CASE("A tied embedding is reduced between its two stages, and held once where one stage has both ends") {
+TEST_CASE("A tied embedding is reduced between its two stages, and held once if one stage has both ends") {
   const ModelCosts costs = gpt_costs();
   const auto total = [](const std::vector<Bytes>& bytes) {
     return std::accumulate(bytes.begin(), bytes.end(), Bytes{}).count();
@@ -114,7 +114,7 @@ TEST_CASE("A tied embedding is reduced between its two stages, and held once whe
   CHECK(total(both_ways.memory.parameters) == total(together.memory.parameters));
 }
 
-TEST_CASE("A matrix that is held once is reduced and stepped once") {
+TEST_CASE("A matrix that is held once has one reduction and one optimizer step") {
   const BuiltRun one = run_of({"--stages", "1", "--data-parallel", "4", "--model", "gpt2-xl", "--device", "a100"});
   Training training;
   training.data_parallel = 4;
@@ -135,14 +135,14 @@ TEST_CASE("Layers for multi-token prediction in a layout are the model's") {
              "model's"});
 }
 
-TEST_CASE("Names are suggested whatever their case, and a model's collectives can hide") {
+TEST_CASE("Names are suggested in any case, and a model's collectives can hide") {
   CHECK(faults({"--model", "gpt2-xl", "--device", "A100"}) ==
         Rows{"`device`: unknown device 'A100' -- did you mean 'a100'? 'ppsim list devices' lists them"});
   CHECK(run_gpt({"--schedule", "dualpipe", "--pair", "hide", "--tensor-parallel", "5", "--sequence-length", "1000"})
             .notes.empty());
 }
 
-TEST_CASE("Recomputation of a model keeps what its kind says") {
+TEST_CASE("Recomputation of a model keeps the part that its kind defines") {
   const ModelCosts costs = gpt_costs();
   const Recompute full = run_gpt({"--recompute", "full"}).scenario.recompute;
   CHECK(full.time[1] == 12 * costs.dense_layer.forward);
@@ -157,7 +157,7 @@ TEST_CASE("Recomputation of a model keeps what its kind says") {
         std::vector<Duration>(4, 3ms));
 }
 
-TEST_CASE("An asynchronous schedule leaves a model's updates out and says so") {
+TEST_CASE("An asynchronous schedule omits a model's updates, with a note") {
   const BuiltRun run = run_gpt({"--schedule", "pipedream"});
   CHECK(run.scenario.update.is_free());
   REQUIRE(run.notes.size() == 1);
@@ -211,7 +211,7 @@ TEST_CASE("One measured step explains the others: the Zero Bubble paper's table 
                    limit}) == Approx(measured).epsilon(0.04));
 }
 
-TEST_CASE("Another schedule that was measured had its own chunks, where none are said") {
+TEST_CASE("A measured run with another schedule has that schedule's default chunks") {
   const auto step_with = [](const std::string& step) {
     return evaluate(
                parse_arguments(find_command("simulate"), {"--stages", "4", "--mb", "8", "--model", "gpt2-xl",
@@ -222,7 +222,7 @@ TEST_CASE("Another schedule that was measured had its own chunks, where none are
   CHECK(step_with("400ms,schedule=interleaved") == step_with("400ms,schedule=interleaved,vpp=2"));
 }
 
-TEST_CASE("A measured step that nothing explains is refused, and one that is hard to believe is doubted") {
+TEST_CASE("A measured step that nothing explains is refused, and an implausible one has a note") {
   CHECK(faults({"--model", "gpt2-xl", "--device", "a100", "--measured-step", "1ns"}) ==
         Rows{"`measured-step`: no step takes 1 ns: if all compute is ten times as fast, it takes 44.3 ms -- give the "
              "time of a whole step of the described run; are the links right?"});

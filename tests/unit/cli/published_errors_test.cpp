@@ -53,7 +53,7 @@ Rows row_faults(const Rows& arguments, const std::string& folder = ".") {
 
 } // namespace
 
-TEST_CASE("Step times and memory that are published are predicted within the bounds of their set") {
+TEST_CASE("Published step times and memory are predicted within the bounds of their set") {
   const PublishedErrors errors = validated(source_path("traces/published/runs.csv").string(), "2");
   CHECK(errors.sets.size() == bounds_of_sets.size());
   for (const Bounds& bounds : bounds_of_sets) {
@@ -72,9 +72,9 @@ TEST_CASE("Step times and memory that are published are predicted within the bou
   }
 }
 
-TEST_CASE("What was published as running fits: all runs of the table, and DeepSeek-V3") {
+TEST_CASE("Published runs fit in memory: all runs of the table, and DeepSeek-V3") {
   const PublishedErrors errors = validated(source_path("traces/published/runs.csv").string(), "2");
-  for (const HeldPublished& held : errors.runs) {
+  for (const PublishedPrediction& held : errors.runs) {
     INFO(held.run.name);
     CHECK(held.fits);
   }
@@ -111,7 +111,7 @@ TEST_CASE("What was published as running fits: all runs of the table, and DeepSe
   CHECK(evaluate(parse_run_arguments(deepseek, ".")).report.overflow);
 }
 
-TEST_CASE("Arguments of a table's row say what was run, and name no file but a model's and a device's") {
+TEST_CASE("Arguments of a table's row describe the run, and name only model and device files") {
   const std::string folder = source_path("docs").string();
   const Inputs inputs = parse_run_arguments({"--stages", "2", "--mb", "4", "--model", "examples/model.toml", "--device",
                                              "examples/device.toml", "--title", "a row"},

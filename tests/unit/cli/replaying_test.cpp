@@ -16,7 +16,7 @@
 
 namespace ppsim::test::replaying_test {
 
-// Replays from what a user said; the runs themselves are tested in tests/runtime.
+// Replays from command lines; tests/runtime tests the runs themselves.
 
 namespace {
 
@@ -46,7 +46,7 @@ std::shared_ptr<const ScenarioFile> read(std::string_view text) {
   return file;
 }
 
-/// What a scenario file says, key by key.
+/// Contents of a scenario file, by key.
 Inputs from_file(std::string_view text) {
   Problems problems;
   Inputs inputs;
@@ -55,7 +55,7 @@ Inputs from_file(std::string_view text) {
   return inputs;
 }
 
-TEST_CASE("A replay that says nothing trains the default model, and predicts nothing") {
+TEST_CASE("A replay without options trains the default model and predicts nothing") {
   const Replay replay = prepare_replay(replay_inputs({}));
   CHECK(replay.backend->name() == "threads");
   CHECK(replay.options.workload == runtime::Workload{.depth = 2});
@@ -64,12 +64,12 @@ TEST_CASE("A replay that says nothing trains the default model, and predicts not
   CHECK(!replay.predicts);
 }
 
-TEST_CASE("Who gives costs gets a prediction, and who has tasks timed too") {
+TEST_CASE("With given costs, or timed tasks, there is a prediction") {
   CHECK(prepare_replay(replay_inputs({"--forward", "1ms"})).predicts);
   CHECK(prepare_replay(replay_inputs({"--compute", "timed"})).predicts);
 }
 
-TEST_CASE("The memory of a replay is that of its chunks, unless the scenario says it") {
+TEST_CASE("The memory of a replay is that of its chunks, unless the scenario has sizes") {
   const auto memory = [](const Rows& arguments) {
     const Replay replay = prepare_replay(replay_inputs(arguments));
     return std::pair{replay.graph.scenario().memory.activation.front(),
@@ -89,7 +89,7 @@ TEST_CASE("The memory of a replay is that of its chunks, unless the scenario say
   CHECK(tiny < stash);
 }
 
-TEST_CASE("Timed tasks take their sizes from nowhere but a calibration's file") {
+TEST_CASE("Timed tasks take their sizes only from a calibration file") {
   CHECK(faults({"--compute", "timed", "--tokens", "64"}) ==
         Rows{"`tokens`: timed tasks compute almost nothing -- leave it out, or use --compute real"});
   Inputs inputs = from_file("stages = 2\nmb = 4\ntokens = 64\n");
@@ -102,13 +102,13 @@ TEST_CASE("Pairs are predicted as they run, one half after the other") {
   CHECK(replay.graph.scenario().pair.kind == PairRule::Kind::serial);
 }
 
-TEST_CASE("Adam has a learning rate of its own, unless one is given") {
+TEST_CASE("Adam has its own default learning rate") {
   CHECK(prepare_replay(replay_inputs({"--trainer", "adam"})).options.workload.learning_rate == 0.002);
   CHECK(prepare_replay(replay_inputs({"--trainer", "adam", "--learning-rate", "0.5"})).options.workload.learning_rate ==
         0.5);
 }
 
-TEST_CASE("A deep model begins with smaller parameters, and learns more slowly, unless a rate is given") {
+TEST_CASE("A deep model starts with smaller parameters and a smaller rate, unless a rate is given") {
   const auto workload = [](Rows more) {
     more.insert(more.end(), {"--stages", "32", "--mb", "64"});
     return prepare_replay(parse("replay", more)).options.workload;
@@ -123,14 +123,14 @@ TEST_CASE("A deep model begins with smaller parameters, and learns more slowly, 
   CHECK(prepare_replay(replay_inputs({})).options.workload.learning_rate == 0.05);
 }
 
-TEST_CASE("Where nobody knows what tasks take, a run has a minute and more before it has failed") {
+TEST_CASE("Without known task times, a run fails only after a minute or more without progress") {
   CHECK(prepare_replay(replay_inputs({})).options.timeout >= 60s);
   CHECK(prepare_replay(replay_inputs({"--width", "8192", "--tokens", "8192"})).options.timeout > 3600s);
   CHECK(prepare_replay(replay_inputs({"--forward", "1ms"})).options.timeout == 0s); // follows from the prediction
   CHECK(prepare_replay(replay_inputs({"--timeout", "3s"})).options.timeout == 3s);
 }
 
-TEST_CASE("A time limit is longer than every task, where that is known") {
+TEST_CASE("A time limit is longer than every task, if known") {
   CHECK(faults({"--forward", "3ms", "--backward", "8ms", "--timeout", "8ms"}) ==
         Rows{"`timeout`: 8 ms is not longer than a task, which is predicted to take up to 8 ms -- give several times "
              "that, or leave it out"});
@@ -151,7 +151,7 @@ TEST_CASE("Timed tasks have timed links, unless the command line says otherwise 
   CHECK(prepare_replay(replay_inputs({"--comm", "1ms"})).options.transport == "direct");
 }
 
-TEST_CASE("Costs of one work are not taken for those of another") {
+TEST_CASE("Costs of one workload are not used for another") {
   const auto faults_of = [](const Rows& arguments, std::string_view file) {
     Inputs inputs = replay_inputs(arguments);
     inputs.scenario = "s.toml";
@@ -193,7 +193,7 @@ TEST_CASE("The short form of `output` is -o, where a command has one") {
   CHECK(refusal_of([] { (void)parse("simulate", {"-o", "x"}); }).code == ExitCode::bad_input);
 }
 
-TEST_CASE("What a replay computes is a key of scenarios, how often it runs is not") {
+TEST_CASE("The workload of a replay is a key of scenarios, the number of its steps is not") {
   const Inputs inputs = from_file("backend = \"mpi\"\nblock = \"transformer\"\nseed = 0\nslots = 2\n");
   CHECK(inputs.backend == "mpi");
   CHECK(inputs.workload.block == runtime::Block::transformer);
@@ -202,7 +202,7 @@ TEST_CASE("What a replay computes is a key of scenarios, how often it runs is no
   CHECK_THROWS_AS(from_file("inject = \"fail@0F0\"\n"), Error);
 }
 
-TEST_CASE("Keys of replays change no simulation") {
+TEST_CASE("Keys of replays do not change simulations") {
   const std::string costs = "stages = 2\nmb = 4\nforward = \"1ms\"\nbackward = \"2ms\"\n";
   const BuiltRun plain = build_run(from_file(costs));
   const BuiltRun with_keys = build_run(from_file(costs + "backend = \"cuda\"\ntokens = 9\ncompute = \"timed\"\n"));
@@ -212,7 +212,7 @@ TEST_CASE("Keys of replays change no simulation") {
   CHECK(with_keys.notes == plain.notes);
 }
 
-TEST_CASE("The table of a calibration is skipped, and holds the times that were measured alone") {
+TEST_CASE("The table of a calibration is skipped, and contains the times measured alone") {
   const std::string_view text =
       "stages = 2\n[calibration]\nmachine = \"mine\"\n"
       "alone.forward = [[\"1ms\", \"0ms\", \"2ms\"], [\"3ms\", \"0ms\", \"9ms\"]]\n"
@@ -226,12 +226,13 @@ TEST_CASE("The table of a calibration is skipped, and holds the times that were 
   CHECK_THROWS_AS(read("[calibration]\nalone.forward = [[\"fast\"]]\n")->alone_costs(), Error);
 }
 
-TEST_CASE("Other tables stay errors, and so does a value of that name") {
+TEST_CASE("Other tables stay errors, and also a value of that name") {
   CHECK_THROWS_AS(from_file("[calibrations]\nmachine = \"mine\"\n"), Error);
   CHECK_THROWS_AS(from_file("calibration = 3\n"), Error);
 }
 
-TEST_CASE("A schedule without a flush leaves out what a scenario says about one, and refuses it on the command line") {
+TEST_CASE(
+    "A schedule without a flush ignores a scenario's options of the flush, and refuses them on the command line") {
   Inputs inputs = from_file("stages = 2\nmb = 4\noptimizer = \"1ms\"\n");
   inputs.schedule = "pipedream";
   const BuiltRun run = build_run(inputs);
@@ -254,7 +255,7 @@ TEST_CASE(
   CHECK(notes.empty());
 }
 
-TEST_CASE("What no backend runs is left out of the prediction of a validation as of a replay, and told") {
+TEST_CASE("Costs that no backend runs are left out of the prediction of a validation and of a replay, with a note") {
   const Replay replay = prepare_replay(replay_inputs({"--forward", "1ms", "--backward", "2ms"}));
   const Inputs costs =
       parse("validate", {"--forward", "1ms", "--backward", "2ms", "--reduce", "1s", "--send-slices", "4"});
@@ -263,7 +264,7 @@ TEST_CASE("What no backend runs is left out of the prediction of a validation as
   CHECK(notes.size() == 2);
 }
 
-TEST_CASE("Costs are those of a work where the scenario and the run say the same of it, as far as both say something") {
+TEST_CASE("Costs apply to a workload if scenario and run agree on it, as far as both specify it") {
   Inputs inputs;
   inputs.scenario = "costs.toml";
   inputs.scenario_file = read("tokens = 8\ntrainer = \"adam\"\nheads = 2\nbackend = \"mpi\"\n");

@@ -1,4 +1,4 @@
-// ppsim sweep: how --vary spans a grid, and what is kept of a table.
+// ppsim sweep: the grid of --vary, and the rows kept in a table.
 
 #include "ppsim/schedule/generators.hpp"
 #include "ppsim/study/sweep.hpp"
@@ -62,21 +62,21 @@ TEST_CASE("Ranges double, multiply and add, up to their end") {
   CHECK(values_of("microbatches=8") == Rows{"8"}); // by its other name
 }
 
-TEST_CASE("Values are shown as numbers in base units, words as they are") {
+TEST_CASE("Values are shown as numbers in base units, and words unchanged") {
   CHECK(shown_values_of("comm=1ms,2us") == Rows{"1000000", "2000"});
   CHECK(shown_values_of("pair=sum,0.8") == Rows{"'sum'", "0.8"});
   CHECK(shown_values_of("recompute=none,full") == Rows{"'none'", "'full'"});
   CHECK(shown_values_of("balance=true,false") == Rows{"'true'", "'false'"});
 }
 
-TEST_CASE("All schedules are those that ppsim knows") {
+TEST_CASE("All schedules are the generators") {
   const Rows all = values_of("schedule=all");
   CHECK(all.size() == generators().size());
   CHECK(all.front() == generators().front()->name);
   CHECK(values_of("schedule=all,1f1b").front() == "schedule: '1f1b' appears twice");
 }
 
-TEST_CASE("What is no axis says why") {
+TEST_CASE("An invalid axis has a reason") {
   CHECK(values_of("mb=8..16") == Rows{"mb: '8..16' has no step", "8..16:x2 doubles, 8..16:+1 adds"});
   CHECK(values_of("mb=8..16:x1").front() == "mb: 'x1' is not a step");
   CHECK(values_of("mb=8..16:+0").front() == "mb: '+0' is not a step");
@@ -90,7 +90,7 @@ TEST_CASE("What is no axis says why") {
   CHECK(values_of("stagse=2").front() == "'stagse' is not an option");
 }
 
-TEST_CASE("An option is given or varied, once, and something has to be") {
+TEST_CASE("An option is given or varied, once, and at least one varies") {
   CHECK(faults({"--mb", "8", "--vary", "mb=8,16"}).front() ==
         "`mb`: given although --vary varies it -- leave it out; --vary sets it");
   CHECK(faults({"--vary", "mb=8", "--vary", "microbatches=9"}).size() == 1);
@@ -99,7 +99,7 @@ TEST_CASE("An option is given or varied, once, and something has to be") {
         std::string::npos);
 }
 
-TEST_CASE("A point has the options that are given, and its own values") {
+TEST_CASE("A point has the given options and its own values") {
   const Inputs base =
       parse({"--stages", "4", "--forward", "3ms", "--vary", "mb=8,16", "--vary", "schedule=1f1b,zb-h1"});
   const Inputs point = inputs_at(base, 2);
@@ -111,7 +111,7 @@ TEST_CASE("A point has the options that are given, and its own values") {
   CHECK(inputs_at(base, 1).place_of("mb") == "`mb`");
 }
 
-TEST_CASE("A last line without its end is made again, and nothing else is lost") {
+TEST_CASE("An incomplete last line is written again, and nothing else is lost") {
   const Inputs inputs = parse({"--stages", "4", "--vary", "mb=8,16,32"});
   for (const TableForm form : {TableForm::csv, TableForm::json_lines}) {
     const SweepLines lines{inputs.grid, form};
@@ -130,7 +130,7 @@ TEST_CASE("A last line without its end is made again, and nothing else is lost")
   }
 }
 
-TEST_CASE("Lines of another table are not gone on with") {
+TEST_CASE("Lines of another table are not continued") {
   const Inputs inputs = parse({"--stages", "4", "--vary", "mb=8,16"});
   const SweepLines lines{inputs.grid, TableForm::csv};
   const auto fault = [&](const std::string& content) {
@@ -152,7 +152,7 @@ TEST_CASE("Cells with commas and quotes are quoted, and reasons stay on one line
         "\"fits\": null, \"error\": \"--mb: not \\\"that\\\",  but this\"}\n");
 }
 
-TEST_CASE("The text of a sweep tells it from others, whatever the order of its flags") {
+TEST_CASE("The text of a sweep identifies it, whatever the order of its flags") {
   const auto text = [](const Rows& arguments) { return sweep_text(parse(arguments)); };
   const Rows base{"--stages", "4", "--comm", "1us", "--vary", "mb=8,16", "--vary", "vpp=1,2"};
   const std::string known = text(base);

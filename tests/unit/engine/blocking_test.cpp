@@ -32,7 +32,7 @@ const Rows one_f_one_b{"0F0 0F1 0B0 0B1", "1F0 1B0 1F1 1B1"};
 
 } // namespace
 
-TEST_CASE("Under blocking a stage goes on when its batch is done") {
+TEST_CASE("Under blocking, a stage continues when its batch is done") {
   //  1F1B, p = 2, m = 2, F = 10, B = 20, c = 3; x is a batch
   //  stage 0  0F0[0,10) x[10,13) 0F1[13,23) x ........... [43,46) 0B0[46,66) x .......[76,79) 0B1[79,99)
   //  stage 1            x[10,13) 1F0[13,23) 1B0[23,43)  x [43,46) 1F1[46,56) 1B1[56,76) x[76,79)
@@ -59,7 +59,7 @@ TEST_CASE("Under blocking a transfer starts when both ends have posted it, and i
   CHECK(held_up_by[index(outcome.id("0F1"))] == outcome.id("1B0"));
 }
 
-TEST_CASE("Under blocking a stage may be held by its own send") {
+TEST_CASE("Under blocking, a stage may be blocked by its own send") {
   const Outcome outcome = run_blocking(one_f_one_b);
   CHECK(outcome.cause("0F1") == Cause::send_activation);
   CHECK(outcome.released_by("0F1") == outcome.id("0F0"));
@@ -69,7 +69,7 @@ TEST_CASE("Under blocking a stage may be held by its own send") {
   CHECK(outcome.cause("1B0") == Cause::order);
 }
 
-TEST_CASE("Under blocking a wait for one's own send is a wait for the peer, then transfer") {
+TEST_CASE("Under blocking, a wait for the stage's own send is a wait for the peer, then transfer") {
   //  stage 0: [10,13) own send; [23,43) 1B0 not ready, then its transfer; [66,76) 1B1 not ready, then its transfer
   using L = Label;
   const Outcome outcome = run_blocking(one_f_one_b);
@@ -89,7 +89,7 @@ TEST_CASE("Under blocking a wait for one's own send is a wait for the peer, then
   CHECK(time(1, L::drain) == 23ns);
 }
 
-TEST_CASE("Under blocking the critical path crosses to the stage that posted last") {
+TEST_CASE("Under blocking, the critical path moves to the stage that posted last") {
   //  0F0, its transfer, 1F0, 1B0, and then either direction: 0F1's transfer was held up by 1B0 and releases nothing on
   //  the path
   const Outcome outcome = run_blocking(one_f_one_b);

@@ -35,21 +35,21 @@ struct PairCase {
 
 } // namespace
 
-TEST_CASE("A pair that hides lasts as long as both halves compute") {
+TEST_CASE("A pair with rule hide takes as long as both halves compute") {
   CHECK(PairCase{4ns, 5ns}.length() == 6ns + 15ns); // B 20 computes 15
   CHECK(PairCase{4ns, 5ns, true}.length() == 6ns + 9ns);
 }
 
-TEST_CASE("A pair that hides is no shorter than both halves' collectives one after the other") {
+TEST_CASE("A pair with rule hide is not shorter than both halves' collectives one after the other") {
   CHECK(PairCase{9ns, 13ns, true}.length() == 22ns); // compute 1 + 1
 }
 
-TEST_CASE("A pair that hides is no shorter than either half") {
+TEST_CASE("A pair with rule hide is not shorter than either half") {
   CHECK(PairCase{9ns, 2ns}.length() == 20ns);        // compute 1 + 18, collectives 11, B 20
   CHECK(PairCase{1ns, 12ns, true}.length() == 14ns); // compute 9 + 2, collectives 13, I 14
 }
 
-TEST_CASE("Without collectives hide is sum, and other rules do not look at them") {
+TEST_CASE("Without collectives hide equals sum, and other rules ignore them") {
   CHECK(PairCase{0ns, 0ns}.length() == 30ns);
   CHECK(PairCase{4ns, 5ns, false, {.kind = PairRule::Kind::sum}}.length() == 30ns);
   CHECK(PairCase{4ns, 5ns, false, {.kind = PairRule::Kind::max}}.length() == 20ns);
@@ -65,7 +65,7 @@ TEST_CASE("Overhead is compute and is not hidden") {
   CHECK(run(schedule, scenario).task("0F1").length() == 3ns + 23ns);
 }
 
-TEST_CASE("A collective longer than what contains it is refused, chunk by name") {
+TEST_CASE("A collective longer than its task is refused, with the chunk") {
   Scenario scenario = uniform_scenario({.stages = 2, .microbatches = 1}, 10ns, 20ns);
   scenario.costs.forward_collective = {10ns, 11ns};
   scenario.costs.input_grad_collective = {11ns, 0ns}; // I is half of 20
@@ -81,7 +81,7 @@ TEST_CASE("A collective longer than what contains it is refused, chunk by name")
   CHECK(refusal_of([&] { validate(scenario); }).lines.size() == 2);
 }
 
-TEST_CASE("With equal stages collectives are equal too, so that none outgrows its task") {
+TEST_CASE("With equal stages, collectives are also equal, so that none exceeds its task") {
   const Schedule schedule = order({"0F0 (0F1;0B0) 0B1", "1F0 1B0 1F1 1B1"});
   Scenario scenario = uniform_scenario(schedule.shape(), 10ns, 20ns);
   scenario.costs.forward = {2ns, 18ns};

@@ -12,7 +12,7 @@ namespace ppsim::test::forward_only_test {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("The forwards of a schedule are alone and in their order") {
+TEST_CASE("The forwards of a schedule are unpaired and in their order") {
   const Schedule forwards = order({"0F0 (0F1;0B0) 0B1", "1F0 1B0 1F1 1B1"}).forwards();
   CHECK(rows_of(forwards) == Rows{"0F0 0F1", "1F0 1F1"});
   CHECK(forwards.forward_only());
@@ -33,7 +33,7 @@ TEST_CASE("Forwards alone take (m+p-1)F + (p-1)c, and no metric is undefined") {
     if (metric.ratio != nullptr) CHECK(metric.ratio(nothing) == 0.0);
 }
 
-TEST_CASE("Without a backward an activation lives to the end of its forward, an output that is released until sent") {
+TEST_CASE("Without a backward, an activation is live until the end of its forward, a released output until sent") {
   Scenario scenario = uniform_scenario({.stages = 2, .microbatches = 1, .vpp = 1}, 10ns, 20ns, 5ns);
   scenario.memory.activation = {Bytes{100}, Bytes{100}};
   scenario.network.boundary_bytes = {Bytes{30}};
@@ -43,7 +43,7 @@ TEST_CASE("Without a backward an activation lives to the end of its forward, an 
   CHECK(points(run(forwards, scenario), 0) == std::vector<Point>{{0, 0, 0}, {0, 100, 1}, {10, 30, 0}, {15, 0, 0}});
 }
 
-TEST_CASE("Where no backward runs nothing is recomputed") {
+TEST_CASE("Without backwards nothing is recomputed") {
   Scenario scenario = uniform_scenario({.stages = 1, .microbatches = 1, .vpp = 1}, 10ns, 20ns);
   scenario.memory.activation = {Bytes{100}};
   scenario.recompute = {.kind = RecomputeKind::full, .time = {10ns}, .checkpoint = {Bytes{1}}};
@@ -51,7 +51,7 @@ TEST_CASE("Where no backward runs nothing is recomputed") {
         Bytes{100});
 }
 
-TEST_CASE("A file of forwards alone is read if that is asked for, and else said to lack its backwards") {
+TEST_CASE("A file of forwards alone is read if requested, otherwise its backwards are missing") {
   const std::string text = "0F0,0F1\n1F0,1F1\n";
   const Schedule schedule = traces::read_schedule(text, "s.csv", true).schedule;
   CHECK(schedule.forward_only());
@@ -66,7 +66,7 @@ TEST_CASE("A file of forwards alone is read if that is asked for, and else said 
   CHECK(refusal_of([&] { (void)traces::read_schedule(list, "s.tasks.csv"); }).lines.size() == 1);
 }
 
-TEST_CASE("Of a file with backwards the forwards are taken, after all of it was checked") {
+TEST_CASE("A file with backwards is checked as a whole before its forwards are taken") {
   CHECK(rows_of(traces::read_schedule("0F0,0F1,0B0,0B1\n", "s.csv", true).schedule) == Rows{"0F0 0F1"});
   CHECK(refusal_of([] { (void)traces::read_schedule("0F0,0F1,0B0\n", "s.csv", true); }).first() ==
         "s.csv: 0B1 is missing (or its I and W) -- every chunk needs one F and one B (or I and W) per microbatch");

@@ -45,7 +45,7 @@ const Rows both_send_first{"0F0 0SEND_F0 1RECV_F1 1F1", "0F1 0SEND_F1 1RECV_F0 1
 
 } // namespace
 
-TEST_CASE("Sends that cross hang where each stands before the receive of the other, and on no edge") {
+TEST_CASE("Crossing sends hang if each is before the other stage's receive, but not on edges") {
   const auto hang = hang_of(crossing_sends, Communicators::pair);
   REQUIRE(hang);
   CHECK(hang->cycle == Sentences{
@@ -59,14 +59,14 @@ TEST_CASE("Sends that cross hang where each stands before the receive of the oth
   CHECK(!hangs(crossing_sends, Communicators::pair, true));
 }
 
-TEST_CASE("On a communicator for each direction activations hold up activations, and no gradients") {
+TEST_CASE("With a communicator per direction, activations block activations, but no gradients") {
   CHECK(hangs(crossing_sends, Communicators::direction)); // on its way round, each rank sends and receives activations
   CHECK(hangs(receives_first("0SEND_F2 2RECV_B0"), Communicators::group));
   CHECK(!hangs(receives_first("0SEND_F2 2RECV_B0"), Communicators::direction));
   CHECK(hangs(both_send_first, Communicators::direction));
 }
 
-TEST_CASE("The fix of a hang is one that was tried") {
+TEST_CASE("The fix of a hang was tried") {
   const auto hang = hang_of(crossing_sends, Communicators::pair);
   REQUIRE(hang);
   CHECK(hang->fix == "swap 1SEND_F0 and 1RECV_F1 on stage 1");
@@ -75,7 +75,7 @@ TEST_CASE("The fix of a hang is one that was tried") {
   CHECK(!hangs(mended, Communicators::pair));
 }
 
-TEST_CASE("Two stages that group the transfers between them in different ways are told") {
+TEST_CASE("Two stages that group their transfers differently are reported") {
   const auto uneven = [](const Rows& rows, Communicators communicators) {
     const Written read = written(rows);
     return find_uneven_groups(read.schedule, read.order, communicators);
@@ -94,7 +94,7 @@ TEST_CASE("Two stages that group the transfers between them in different ways ar
       Communicators::edge));
 }
 
-TEST_CASE("A send and a receive in one group do not hang, nor does a group on one side alone") {
+TEST_CASE("A send and a receive in one group do not hang, even if only one stage groups them") {
   Rows grouped = crossing_sends;
   grouped[0] = "0F0 0SEND_F0 0F1 (0SEND_F1;2RECV_F0) 2F0 2RECV_F1 2SEND_F0 2F1 2SEND_F1";
   CHECK(!hangs(grouped, Communicators::pair));
@@ -103,7 +103,7 @@ TEST_CASE("A send and a receive in one group do not hang, nor does a group on on
   CHECK(!hangs(grouped, Communicators::group));
 }
 
-TEST_CASE("Receives first on one of two stages do not help where the next exchange crosses") {
+TEST_CASE("Receives first on one of two stages do not help if the next exchange crosses") {
   const auto hang = hang_of(receives_first("0SEND_F2 2RECV_B0"), Communicators::pair);
   REQUIRE(hang);
   CHECK(hang->cycle == Sentences{
@@ -118,7 +118,7 @@ TEST_CASE("Receives first on one of two stages do not help where the next exchan
   CHECK(!hangs(receives_first("0SEND_F2 2RECV_B0"), Communicators::edge));
 }
 
-TEST_CASE("Send and receive against send and receive hang, but for a group or a turn on one side") {
+TEST_CASE("Send and receive against send and receive hang, unless grouped or swapped on one stage") {
   CHECK(hangs(both_send_first, Communicators::pair));
   CHECK(hangs(both_send_first, Communicators::group));
   CHECK(!hangs(both_send_first, Communicators::edge));
@@ -148,7 +148,7 @@ TEST_CASE("Three stages in a ring hang on one communicator for all, not on one p
   CHECK(!hangs(turned, Communicators::group));
 }
 
-TEST_CASE("A stage that waits for its own send hangs with one that waits for its own") {
+TEST_CASE("Two stages that each wait for their own send hang") {
   // Stage 0 runs 0F3 when 0F2 is taken; stage 1 takes that after 1F1, for which 1B0's gradient has to be taken.
   const Rows held{"0F0 0SEND_F0! 0F1 0SEND_F1! 0F2 0SEND_F2! 0F3 0SEND_F3! 0RECV_B0 0B0 0RECV_B1 0B1 0RECV_B2 0B2 "
                   "0RECV_B3 0B3",
@@ -170,7 +170,7 @@ TEST_CASE("A stage that waits for its own send hangs with one that waits for its
   CHECK(!hangs(loose, Communicators::edge));
 }
 
-TEST_CASE("Two stages that list their transfers in different orders are told: data goes astray") {
+TEST_CASE("Two stages that list their transfers in different orders are reported: data is misdelivered") {
   const Written turned = written({"0F0 0F1 0SEND_F0 0SEND_F1", "1RECV_F1 1RECV_F0 1F0 1F1"});
   CHECK(find_mismatch(turned.schedule, turned.order, Communicators::edge));
   const Scenario scenario = uniform_scenario(turned.schedule.shape(), Duration{10}, Duration{20});
@@ -190,14 +190,14 @@ TEST_CASE("Two stages that list their transfers in different orders are told: da
   CHECK(!find_mismatch(straight.schedule, straight.order, Communicators::edge));
 }
 
-TEST_CASE("Operations read as PyTorch writes them") {
+TEST_CASE("Operations have PyTorch's notation") {
   const Written read = written({"0F0 0SEND_F0 0RECV_B0 0B0", "1RECV_F0 1F0 1B0 1SEND_B0"});
   Sentences names;
   for (const CommOp& op : read.order.ops()) names.push_back(to_string(read.schedule, op));
   CHECK(names == Sentences{"0SEND_F0", "0RECV_B0", "1RECV_F0", "1SEND_B0"});
 }
 
-TEST_CASE("An order that hangs is refused by the simulation, in the words of the check") {
+TEST_CASE("The simulation refuses an order that hangs, with the message of the check") {
   const Written read = written(crossing_sends);
   Scenario scenario = uniform_scenario(read.schedule.shape(), Duration{10}, Duration{20});
   const Refusal refusal = refusal_of([&] { (void)run_streams(read, scenario, Communicators::pair); });

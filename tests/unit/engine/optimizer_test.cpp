@@ -82,7 +82,7 @@ TEST_CASE("Without update costs nothing follows the tasks") {
   CHECK(time(outcome, 1, Label::drain) == 20ns);
 }
 
-TEST_CASE("With a synchronous optimizer all stages step together when everything is reduced") {
+TEST_CASE("With a synchronous optimizer, all stages step together after all reductions") {
   // F 0-10 and 10-20, B 20-40 on stage 1 and 40-60 on stage 0; then 15 and 5 more.
   const Schedule schedule = order(one_microbatch);
   const Outcome outcome = run(schedule, with_update(schedule, 15ns, 5ns));
@@ -101,7 +101,7 @@ TEST_CASE("With a synchronous optimizer all stages step together when everything
   CHECK(update_path(outcome) == std::vector<std::string>{"reduction 0", "optimizer 0"});
 }
 
-TEST_CASE("With an optimizer per stage each stage steps when its own gradients are there") {
+TEST_CASE("With an optimizer per stage, each stage steps after its own gradients") {
   const Schedule schedule = order(one_microbatch);
   const Outcome outcome = run(schedule, with_update(schedule, 5ns, 5ns, OptimizerStep::per_stage));
   CHECK(steps(outcome) == std::vector<Span>{between(65, 70), between(45, 50)});
@@ -138,7 +138,7 @@ TEST_CASE("A reduction waits for the last W of its chunk, not for its I") {
   CHECK(reductions(outcome) == std::vector<std::string>{"0 0: [60, 63) ns"});
 }
 
-TEST_CASE("A chunk on two stages is reduced when both have ended their last backward of it") {
+TEST_CASE("A chunk on two stages is reduced after the last backward on both") {
   // Microbatch 0 goes from stage 0 to 1, microbatch 1 from 1 to 0: both backwards of a chunk meet at the end.
   const Schedule schedule = order({"0F0 1F1 1B1 0B0", "0F1 1F0 1B0 0B1"});
   Scenario scenario = with_update(schedule, 5ns, 0ns);
@@ -155,7 +155,7 @@ TEST_CASE("A chunk on two stages is reduced when both have ended their last back
     if (reduction.chunk == ChunkId{0}) CHECK(reduction.span.start == last);
 }
 
-TEST_CASE("The tied embedding is reduced when its two stages have reduced the first and the last chunk") {
+TEST_CASE("The tied embedding is reduced after its two stages have reduced the first and the last chunk") {
   const Schedule schedule = order(one_microbatch);
   const Outcome outcome = run(schedule, with_update(schedule, 15ns, 5ns, OptimizerStep::per_stage, 8ns));
   CHECK(reductions(outcome) ==
@@ -164,7 +164,7 @@ TEST_CASE("The tied embedding is reduced when its two stages have reduced the fi
   CHECK(update_path(outcome) == std::vector<std::string>{"reduction 0", "reduction 0", "optimizer 0"});
 }
 
-TEST_CASE("Without gradient reductions the tied embedding waits for the backwards alone") {
+TEST_CASE("Without gradient reductions, the tied embedding waits only for the backwards") {
   const Schedule schedule = order(one_microbatch);
   const Outcome outcome = run(schedule, with_update(schedule, 0ns, 0ns, OptimizerStep::synchronous, 8ns));
   CHECK(reductions(outcome) == std::vector<std::string>{"0 0*: [60, 68) ns", "1 1*: [60, 68) ns"});
@@ -205,7 +205,7 @@ TEST_CASE("Under blocking a stage's own optimizer waits for its last send") {
   CHECK(late.report.makespan == 148ns);
 }
 
-TEST_CASE("No closed form is given where something follows the tasks") {
+TEST_CASE("No closed form is given if something follows the tasks") {
   const Generator& generator = find_generator("1f1b");
   const Schedule schedule = generate("1f1b", {.stages = 2, .microbatches = 2});
   const ScheduleRequest request{.shape = schedule.shape()};

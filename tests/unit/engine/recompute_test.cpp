@@ -33,7 +33,7 @@ Duration time_under(const StageReport& stage, Label label) {
   return stage.time[static_cast<std::size_t>(label)];
 }
 
-/// The microbatches of `stage` whose forward is recomputed; forward and backward have to agree.
+/// Microbatches of `stage` with a recomputed forward; forward and backward must agree.
 std::vector<std::size_t> recomputed_on(const TaskGraph& graph, std::size_t stage) {
   std::vector<std::size_t> forwards;
   std::vector<std::size_t> backwards;
@@ -51,7 +51,7 @@ using Microbatches = std::vector<std::size_t>;
 
 } // namespace
 
-TEST_CASE("A backward that recomputes lasts as much longer, and the first part of it has the label recompute") {
+TEST_CASE("A backward takes longer by its recomputation, and its first part has the label recompute") {
   const Outcome outcome = run(generate("1f1b", two_by_two), full_recompute());
   CHECK(outcome.task("1B0") == between(20, 50));
   CHECK(outcome.task("0B1") == between(90, 120));
@@ -65,7 +65,7 @@ TEST_CASE("A backward that recomputes lasts as much longer, and the first part o
   CHECK(stage.busy == 80ns);
 }
 
-TEST_CASE("Of a split backward it is I that recomputes") {
+TEST_CASE("In a split backward, I recomputes") {
   const Outcome outcome = run(order({"0F0 0I0 0W0"}), full_recompute({.stages = 1, .microbatches = 1, .vpp = 1}));
   CHECK(outcome.task("0I0") == between(10, 30));
   CHECK(outcome.task("0W0") == between(30, 40));
@@ -79,14 +79,14 @@ TEST_CASE("A forward keeps its checkpoint, and the backward holds the whole acti
   CHECK(outcome.report.stages[0].peak_task == outcome.id("0B0"));
 }
 
-TEST_CASE("What I brought back goes in parts, at the end of I and of W") {
+TEST_CASE("The restored activation is freed in parts, at the end of I and of W") {
   Scenario scenario = full_recompute({.stages = 1, .microbatches = 1, .vpp = 1});
   scenario.memory.activation_for_weight = {Bytes{40}};
   CHECK(points(run(order({"0F0 0I0 0W0"}), scenario), 0) ==
         std::vector<Point>{{0, 0, 0}, {0, 10, 1}, {10, 100, 1}, {30, 40, 1}, {40, 0, 0}});
 }
 
-TEST_CASE("An overflow may come with a backward that recomputes") {
+TEST_CASE("A backward that recomputes can exceed the memory limit") {
   Scenario scenario = full_recompute();
   scenario.memory.limit = Bytes{109};
   const Outcome outcome = run(generate("1f1b", two_by_two), scenario);
@@ -111,7 +111,7 @@ TEST_CASE("Of every w+1 forwards the first N are not recomputed, as in Megatron-
   CHECK(recomputed(9) == std::vector<Microbatches>{{}, {}, {}, {}});
 }
 
-TEST_CASE("Forwards are counted over all chunks of a stage, and in an order from elsewhere w is counted") {
+TEST_CASE("Forwards are counted over all chunks of a stage, and w is counted in an order from elsewhere") {
   // 0F0 1F0 | pairs: w = 1, so every second forward is recomputed
   Scenario scenario = full_recompute({.stages = 1, .microbatches = 2, .vpp = 2});
   scenario.recompute.microbatches_without = 1;
@@ -121,7 +121,7 @@ TEST_CASE("Forwards are counted over all chunks of a stage, and in an order from
   CHECK((recomputed(5) && recomputed(6) && !recomputed(7)));
 }
 
-TEST_CASE("An overlapped pair lasts longer by what its backward recomputes, and stays one label") {
+TEST_CASE("An overlapped pair takes longer by its backward's recomputation, and keeps one label") {
   const Outcome outcome = run(order({"0F0 (0F1;0B0) 0B1"}), full_recompute({.stages = 1, .microbatches = 2, .vpp = 1}));
   CHECK(outcome.task("0F1") == between(10, 50));
   CHECK(time_under(outcome.report.stages[0], Label::overlap) == 40ns);
@@ -136,13 +136,13 @@ TEST_CASE("Without recomputation the step takes as long as if every forward kept
   CHECK(!what_if(lower(generate("1f1b", two_by_two), uniform_scenario(two_by_two, 10ns, 20ns))).no_recompute);
 }
 
-TEST_CASE("Equal stages recompute for equally long") {
+TEST_CASE("With equal stages, all recompute for the same time") {
   Scenario scenario = full_recompute();
   scenario.recompute.time = {0ns, 20ns};
   CHECK(what_if(lower(generate("1f1b", two_by_two), scenario)).equal_stages == 120ns);
 }
 
-TEST_CASE("A closed form takes recomputation for a part of the backward where all of it is recomputed") {
+TEST_CASE("A closed form includes recomputation in the backward if every activation is recomputed") {
   const Generator& gpipe = find_generator("1f1b");
   Scenario scenario = full_recompute();
   for (Duration& latency : scenario.network.latency) latency = 4ns;
@@ -154,7 +154,7 @@ TEST_CASE("A closed form takes recomputation for a part of the backward where al
   CHECK(!closed_form(gpipe, {.shape = two_by_two}, scenario));
 }
 
-TEST_CASE("What is brought back layer by layer is there at most so much at a time, but for the W of a split backward") {
+TEST_CASE("Restoring layer by layer limits the restored memory, except for the W of a split backward") {
   // Of 100 a forward keeps 10; B brings back 30 at a time.
   const Schedule whole = order({"0F0 0B0"});
   const Schedule halves = order({"0F0 0I0 0W0"});
@@ -179,7 +179,7 @@ TEST_CASE("A scenario with a checkpoint larger than the activation, or lists of 
       "id");
 }
 
-TEST_CASE("The chart hatches what is recomputed, and explains it") {
+TEST_CASE("The chart hatches recomputation, and its legend explains it") {
   const Outcome outcome = run(generate("1f1b", two_by_two), full_recompute());
   const std::string svg = viz::svg_gantt(outcome.graph, outcome.timeline, outcome.report);
   // 0B0 begins at 50 of 120: from there a twelfth of the plot
@@ -193,7 +193,7 @@ TEST_CASE("The chart hatches what is recomputed, and explains it") {
   CHECK(viz::svg_gantt(plain.graph, plain.timeline, plain.report).find("recompute") == std::string::npos);
 }
 
-TEST_CASE("Where cells are too many the chart shows the share of time that is recomputation") {
+TEST_CASE("With too many cells, the chart shows the share of time that is recomputation") {
   const Shape shape{.stages = 16, .microbatches = 1024, .vpp = 1};
   const Outcome outcome = run(generate("1f1b", shape), full_recompute(shape));
   CHECK(viz::svg_gantt(outcome.graph, outcome.timeline, outcome.report)

@@ -75,7 +75,7 @@ TEST_CASE("A task is released by the last of what it waited for") {
   CHECK(outcome.released_by("0B1") == outcome.id("1B1"));
 }
 
-TEST_CASE("Of two inputs that arrive together the task before on the stage is named") {
+TEST_CASE("Of two inputs that arrive together, the task before on the stage counts") {
   // GPipe: 1F1 waits for 1F0 until 23 and for its activation until 23
   const Outcome outcome = run_uniform({"0F0 0F1 0B0 0B1", "1F0 1F1 1B0 1B1"});
   CHECK(outcome.transfer("0F1") == between(20, 23));
@@ -84,7 +84,7 @@ TEST_CASE("Of two inputs that arrive together the task before on the stage is na
   CHECK(outcome.cause("1F1") == Cause::order);
 }
 
-TEST_CASE("So it is where the input comes from a stage that runs later in the list") {
+TEST_CASE("The same if the input comes from a stage that runs later in the list") {
   //  F = 10 then 2, B = 8, c = 0: 0F1 ends at 20, and so does 1B0
   //  stage 0  0F0[0,10) 0F1[10,20) 0B0[20,28)
   //  stage 1  1F0[10,12) 1B0[12,20)
@@ -114,7 +114,7 @@ TEST_CASE("A weight gradient fills the wait for the next gradient") {
   CHECK(outcome.cause("0W0") == Cause::order);
 }
 
-TEST_CASE("Both results of a pair stand at its end, whatever it lasts") {
+TEST_CASE("Both results of a pair are ready at its end, whatever its duration") {
   //  F = 10, B = 20, c = 0
   //  stage 0  0F0[0,10)                       (0F1;0B0) from 40       0B1
   //  stage 1            1F0[10,20) 1B0[20,40)           1F1 1B1
@@ -136,7 +136,7 @@ TEST_CASE("Both results of a pair stand at its end, whatever it lasts") {
   CHECK(factor.report.makespan == 105ns);
 }
 
-TEST_CASE("Of a serial pair the forward's result stands when the forward ends") {
+TEST_CASE("In a serial pair, the forward's result is ready when the forward ends") {
   const Outcome outcome = run_uniform({"0F0 (0F1;0B0) 0B1", "1F0 1B0 1F1 1B1"}, 0ns, {.kind = PairRule::Kind::serial});
   CHECK(outcome.task("0F1") == between(40, 50));
   CHECK(outcome.task("0B0") == between(50, 70));
@@ -146,7 +146,7 @@ TEST_CASE("Of a serial pair the forward's result stands when the forward ends") 
   CHECK(outcome.report.makespan == 100ns);
 }
 
-TEST_CASE("A pair that is taken apart is two tasks, of which the first waits for its own input alone") {
+TEST_CASE("A separated pair is two tasks, and the first waits only for its own input") {
   const Outcome outcome = run_uniform({"0F0 (0F1;0B0) 0B1", "1F0 1B0 1F1 1B1"}, 0ns, {.kind = PairRule::Kind::serial});
   CHECK(outcome.report.makespan == 100ns); // 0F1 waits for 1B0, until 40
   const Schedule apart = outcome.graph.schedule().taken_apart();
@@ -154,13 +154,13 @@ TEST_CASE("A pair that is taken apart is two tasks, of which the first waits for
   CHECK(apart.name() == outcome.graph.schedule().name());
 }
 
-TEST_CASE("A pair is released by what came last for either half") {
+TEST_CASE("A pair is released by the last input of either half") {
   const Outcome outcome = run_uniform({"0F0 (0F1;0B0) 0B1", "1F0 1B0 1F1 1B1"}, 0ns);
   CHECK(outcome.cause("0F1") == Cause::gradient);
   CHECK(outcome.released_by("0F1") == outcome.id("1B0"));
 }
 
-TEST_CASE("Under link two transfers that meet on a link go one after the other, first come first served") {
+TEST_CASE("Under link, two transfers on one link run one after the other, first come first served") {
   //  GPipe, p = 2, m = 2, F = 10, c = 15
   //  stage 0       0F0[0,10) 0F1[10,20)
   //  link 0 -> 1             0F0[10,25)      0F1[25,40) asked for at 20
@@ -182,7 +182,7 @@ TEST_CASE("Under link two transfers that meet on a link go one after the other, 
   CHECK(outcome.cause("1F1") == Cause::activation);
 }
 
-TEST_CASE("Under link the two directions between two stages do not meet") {
+TEST_CASE("Under link, the two directions between two stages do not share a link") {
   // 1F1B with c = 15: 0F1 goes down in [20, 35) and 1B0 comes back later; enlarge the activation's stay to cross them
   Scenario scenario = uniform_scenario({.stages = 2, .microbatches = 2, .vpp = 1}, 10ns, 20ns, 15ns);
   scenario.costs.forward = {40ns, 1ns};
@@ -217,7 +217,7 @@ TEST_CASE("Under link the stages of a node share its uplink") {
   CHECK(shared.timeline.transfer_released_by[index(shared.id("2F0"))] == shared.id("0F3"));
 }
 
-TEST_CASE("Of two transfers that ask for a link at the same time the one of the lower task goes first") {
+TEST_CASE("Of two transfers that need a link at the same time, the one of the lower task goes first") {
   //  Chunks 0 1 2 3 on stages 0 2 1 3 as above, F = 10, c = 10: 2F0 is known of since 30, 0F4 starts at 40, and both
   //  end at 50, when node 0's uplink has just sent 0F3
   const Rows rows{"0F0 0F1 0F2 0F3 0F4", "2F0 2F1 2F2 2F3 2F4", "1F0 1F1 1F2 1F3 1F4", "3F0 3F1 3F2 3F3 3F4"};
@@ -242,7 +242,7 @@ TEST_CASE("Inside a node a pair of stages keeps its own link") {
   CHECK(run(order(one_f_one_b), scenario).transfer("0F0") == between(10, 25));
 }
 
-TEST_CASE("Between nodes transfers take the time between nodes, under latency too") {
+TEST_CASE("Between nodes, transfers take the inter-node time, also under latency") {
   Scenario scenario = uniform_scenario({.stages = 3, .microbatches = 1, .vpp = 1}, 10ns, 20ns, 2ns);
   scenario.network.stages_per_node = 2; // 0 1 | 2
   scenario.network.inter_node_latency = 7ns;
@@ -277,7 +277,7 @@ TEST_CASE("Tasks that cost nothing take no time and keep their order") {
 }
 
 // F = 1, B = 2 per chunk. Two independent public tools and a bare recurrence agree on these.
-TEST_CASE("Interleaved 1F1B takes as long as other simulators say") {
+TEST_CASE("Interleaved 1F1B has the makespan of other simulators") {
   struct Case {
     Shape shape;
     std::int64_t makespan;
@@ -294,7 +294,7 @@ TEST_CASE("Interleaved 1F1B takes as long as other simulators say") {
   CHECK(expected == 3 * static_cast<std::int64_t>(shape.microbatches * shape.vpp + shape.stages - 1));
 }
 
-TEST_CASE("1F1B takes as long as other simulators say, without and with transfers") {
+TEST_CASE("1F1B has the makespan of other simulators, without and with transfers") {
   const Shape shape{.stages = 8, .microbatches = 64, .vpp = 1};
   CHECK(makespan("1f1b", {.stages = 4, .microbatches = 8, .vpp = 1}, 1ns, 2ns) == 33ns);
   CHECK(makespan("1f1b", shape, 10ns, 20ns) == 2'130ns);
@@ -302,7 +302,7 @@ TEST_CASE("1F1B takes as long as other simulators say, without and with transfer
   CHECK(makespan("interleaved", {.stages = 8, .microbatches = 64, .vpp = 2}, 10ns, 20ns, 1ns) == 4'080ns);
 }
 
-TEST_CASE("GPipe and 1F1B take equally long without transfers, and with them GPipe is the faster") {
+TEST_CASE("GPipe and 1F1B take equally long without transfers, and with them GPipe is faster") {
   // F = B = W = 1000, p = 8, m = 24; and p = 8, m = 32, F = 1, B = 2
   const Shape shape{.stages = 8, .microbatches = 24, .vpp = 1};
   CHECK(makespan("gpipe", {.stages = 8, .microbatches = 32, .vpp = 1}, 1ns, 2ns) == 117ns);
@@ -320,7 +320,7 @@ TEST_CASE("GPipe's fill and drain cost p-1 slots each: 4 stages and 8 microbatch
   CHECK(outcome.report.bubble_ratio == Approx(3.0 / 11.0));
 }
 
-TEST_CASE("Interleaving divides the bubble by v only without transfers, and with dear ones it is the slower") {
+TEST_CASE("Interleaving divides the bubble by v only without transfers, and with expensive ones it is slower") {
   // F = B = W = 1000 per stage, p = 8, m = 24: makespan by transfer time and v
   struct Case {
     std::size_t vpp;
@@ -339,7 +339,7 @@ TEST_CASE("Interleaving divides the bubble by v only without transfers, and with
   CHECK(makespan_with(500ns) == dear);
 }
 
-TEST_CASE("A larger microbatch group leaves the bubble as it is and takes memory") {
+TEST_CASE("A larger microbatch group does not change the bubble and needs more memory") {
   // F = B = W = 1000, p = 8, m = 24, v = 2
   const Shape shape{.stages = 8, .microbatches = 24, .vpp = 2};
   const auto run_group = [&](std::size_t group) {

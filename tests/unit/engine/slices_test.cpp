@@ -28,7 +28,7 @@ Scenario sliced(const Schedule& schedule, std::int64_t bytes, std::size_t slices
 
 } // namespace
 
-TEST_CASE("On a fast link only the last slice is left when the task ends") {
+TEST_CASE("On a fast link, only the last slice remains when the task ends") {
   const Schedule schedule = order(one_microbatch);
   // four slices of 2: the first is made at 5; the last leaves at 20 and takes 2 + 3
   const Outcome outcome = run(schedule, sliced(schedule, 8, 4));
@@ -38,19 +38,19 @@ TEST_CASE("On a fast link only the last slice is left when the task ends") {
   CHECK(run(schedule, sliced(schedule, 8, 1)).transfer("0F0") == between(20, 31));
 }
 
-TEST_CASE("On a slow link slices follow each other from the first on") {
+TEST_CASE("On a slow link, slices follow each other from the first one") {
   const Schedule schedule = order(one_microbatch);
   // four slices of 10: made at 5, 10, 15, 20, sent 5-15-25-35-45, and 3 more
   CHECK(run(schedule, sliced(schedule, 40, 4)).transfer("0F0") == between(5, 48));
 }
 
-TEST_CASE("What is not whole is rounded up, a slice's time and the making of the first") {
+TEST_CASE("Fractions are rounded up, for a slice's time and for the making of the first") {
   const Schedule schedule = order(one_microbatch);
   // three slices of 8/3: the first is made at 6.67, the last takes 2.67
   CHECK(run(schedule, sliced(schedule, 8, 3)).transfer("0F0") == between(7, 26));
 }
 
-TEST_CASE("Slices change nothing where sizes cost no time") {
+TEST_CASE("Slices change nothing if sizes cost no time") {
   const Schedule schedule = order(one_microbatch);
   Scenario scenario = sliced(schedule, 8, 4);
   scenario.network.bandwidth.reset();
@@ -70,7 +70,7 @@ TEST_CASE("Under link a transfer in slices holds its link from the first slice t
   CHECK(outcome.report.stages[1].time[static_cast<std::size_t>(Label::transfer)] == 23ns);
 }
 
-TEST_CASE("Under link a short queue does not count where the sender itself ends later") {
+TEST_CASE("Under link, a short queue does not count if the sender itself ends later") {
   const Schedule schedule = order({"0F0 0F1 0B0 0B1", "1F0 1F1 1B0 1B1"});
   // F0 0-20: 5-25. F1 20-40 in slices of 2, made from 25 on: the link is free at 25. Its last slice leaves at 40.
   const Outcome outcome = run(schedule, sliced(schedule, 8, 4, TransferModel::link));
@@ -95,7 +95,7 @@ TEST_CASE("A wait for slices is upstream until their task has ended, then transf
   CHECK(path == outcome.report.makespan);
 }
 
-TEST_CASE("Blocking refuses slices, and a closed form is not given for them") {
+TEST_CASE("Blocking refuses slices, and has no closed form with them") {
   const Schedule schedule = generate("1f1b", {.stages = 2, .microbatches = 2});
   const Refusal refusal = refusal_of([&] { validate(sliced(schedule, 8, 2, TransferModel::blocking)); });
   CHECK(refusal.first() == "`send-slices`: with 'blocking' a stage sends when its task has ended, in one piece -- "

@@ -1,4 +1,4 @@
-// What a step costs in the long run, where stages do not meet between steps (SPEC section 4).
+// Steady-state step time of stages that do not synchronise between steps (SPEC section 4).
 
 #include "ppsim/engine/simulate.hpp"
 #include "ppsim/engine/steady.hpp"
@@ -31,7 +31,7 @@ Scenario per_stage(const Schedule& schedule, Duration optimizer = 0ns) {
   return scenario;
 }
 
-/// 1F1B whose weights change without a flush: the order of PipeDream on stages without replicas.
+/// 1F1B with weight updates but no flush: PipeDream's order on stages without replicas.
 Schedule without_flush(const ScheduleRequest& request, const Scenario& /*scenario*/) {
   const auto [stages, microbatches, vpp, shared] = request.shape;
   ScheduleBuilder builder{"without-flush", request.shape};
@@ -85,21 +85,21 @@ TEST_CASE("In steady state a stage's next step overlaps with the drain of the ot
   CHECK(steady_interval(lower(longer, per_stage(longer))) == 12us);
 }
 
-TEST_CASE("The slowest stage's work sets the steady state, its optimizer step included") {
+TEST_CASE("The work of the slowest stage, including its optimizer step, sets the steady state") {
   const Schedule schedule = order(zb_h2);
   Scenario scenario = per_stage(schedule);
   scenario.update.optimizer[3] = 10us; // stage 3 ends 3 us after stage 0, and has 7 us more to do
   CHECK(steady_interval(lower(schedule, scenario)) == 34us);
 }
 
-TEST_CASE("What-if figures of stages that step on their own are steady states too") {
+TEST_CASE("What-if figures of stages with their own optimizer step are also steady states") {
   const Schedule schedule = order(zb_h2);
   Scenario scenario = per_stage(schedule);
   for (Duration& latency : scenario.network.latency) latency = 100ns;
   CHECK(what_if(lower(schedule, scenario)).no_communication == 24us);
 }
 
-TEST_CASE("Without a flush a step costs what more microbatches add, and no bubble where stages are equal") {
+TEST_CASE("Without a flush, a step costs what more microbatches add, without a bubble if stages are equal") {
   for (const std::size_t microbatches : {1U, 3U, 8U, 20U}) {
     const Shape shape{.stages = 4, .microbatches = microbatches, .vpp = 1};
     const Scenario scenario = uniform_scenario(shape, 1us, 2us);
@@ -111,14 +111,14 @@ TEST_CASE("Without a flush a step costs what more microbatches add, and no bubbl
   }
 }
 
-TEST_CASE("Without a flush the slowest stage sets the pace") {
+TEST_CASE("Without a flush, the slowest stage determines the step time") {
   const Shape shape{.stages = 3, .microbatches = 4, .vpp = 1};
   Scenario scenario = uniform_scenario(shape, 1us, 2us);
   scenario.costs.forward[1] = 2500ns; // 4.5 us per microbatch
   CHECK(steady_interval(lower(make_schedule(asynchronous, {.shape = shape}, scenario), scenario)) == 4 * 4500ns);
 }
 
-TEST_CASE("The tasks that a steady state costs are counted before they are simulated") {
+TEST_CASE("The number of tasks for a steady state is known before the simulation") {
   const Schedule schedule = order(zb_h2);
   CHECK(steady_tasks(lower(schedule, per_stage(schedule))) == 8 * 96);
   const Shape shape{.stages = 4, .microbatches = 3, .vpp = 1}; // 4 (4p + 1) microbatches, 8 tasks each
@@ -126,7 +126,7 @@ TEST_CASE("The tasks that a steady state costs are counted before they are simul
   CHECK(steady_tasks(lower(make_schedule(asynchronous, {.shape = shape}, scenario), scenario)) == 68 * 8);
 }
 
-TEST_CASE("PipeDream's step time is right where its period does not divide the microbatches") {
+TEST_CASE("PipeDream's step time is exact if its period does not divide the microbatches") {
   const Generator& pipedream = find_generator("pipedream");
   const auto interval = [&](Shape shape, std::vector<std::size_t> replicas, std::vector<Duration> forward,
                             std::vector<Duration> backward, Duration comm = 0ns) {

@@ -42,7 +42,7 @@ const Rows one_f_one_b{"0F0 0SEND_F0 0F1 0SEND_F1 0RECV_B0 0B0 0RECV_B1 0B1",
 
 } // namespace
 
-TEST_CASE("Under streams a transfer flows when its send and its receive are both in front") {
+TEST_CASE("Under streams, a transfer flows when its send and its receive are both in front") {
   //  stage 0  0F0[0,10) 0F1[10,20) .......................... 0B0[46,66) ........ 0B1[79,99)
   //  0->1     0F0[10,13)                          0F1[43,46)
   //  1->0                                         1B0[43,46)           1B1[76,79)
@@ -100,7 +100,7 @@ TEST_CASE("A transfer slows the tasks of both its stages down while it flows") {
   CHECK(run.outcome.task("1F1") == between(28, 38));
 }
 
-TEST_CASE("A stage waits for an operation before the task that is said, and runs those in between") {
+TEST_CASE("A stage waits for an operation before the stated task, and runs the tasks in between") {
   const auto starts_of = [](const char* send) {
     const StreamOutcome run =
         run_rows({"0F0 " + std::string{send} + " 0F1 0F2 0SEND_F1 0SEND_F2", "1RECV_F0 1RECV_F1 1RECV_F2 1F0 1F1 1F2"},
@@ -116,7 +116,7 @@ TEST_CASE("A stage waits for an operation before the task that is said, and runs
   CHECK(starts_of("0SEND_F0!2") == at(10, 20)); // after its last task
 }
 
-TEST_CASE("A stage steps when the operations that it waits for behind its last task are done") {
+TEST_CASE("A stage takes its optimizer step after the operations that it waits for after its last task") {
   const auto optimizer_of = [](const std::string& last) {
     const Written read = written({"0F0 0SEND_F0 0RECV_B0 0B0", "1RECV_F0 1F0 1B0 " + last});
     Scenario scenario = costs(read);
@@ -129,7 +129,7 @@ TEST_CASE("A stage steps when the operations that it waits for behind its last t
   CHECK(optimizer_of("1SEND_B0!")[0].span == between(66, 71));
 }
 
-TEST_CASE("Both halves of a pair wait for their inputs, and send behind both") {
+TEST_CASE("Both halves of a pair wait for their inputs, and send after both") {
   const Rows rows{"0F0 0SEND_F0 0F1 0SEND_F1 0RECV_B0 (0F2;0B0) 0SEND_F2 0RECV_B1 0B1 0RECV_B2 0B2",
                   "1RECV_F0 1F0 1B0 1SEND_B0 1RECV_F1 1F1 1B1 1SEND_B1 1RECV_F2 1F2 1B2 1SEND_B2"};
   const StreamOutcome run = run_rows(rows, Communicators::edge);
@@ -139,7 +139,7 @@ TEST_CASE("Both halves of a pair wait for their inputs, and send behind both") {
   CHECK(run.op("0SEND_F2").launched == SimTime{76ns});
 }
 
-TEST_CASE("What streams cannot do is refused by name") {
+TEST_CASE("Features that streams does not support are refused by name") {
   const Written read = written(one_f_one_b);
   Scenario scenario = costs(read);
   scenario.network.model = TransferModel::streams;

@@ -45,7 +45,7 @@ std::string deadlock(const Rows& rows) {
 
 } // namespace
 
-TEST_CASE("The hint for a deadlock never asks for what the data forbids") {
+TEST_CASE("The hint for a deadlock never suggests an order that data dependencies forbid") {
   //  a V; 0W0 stands before everything that it needs, and 1I0 rightly after 2I0
   const std::string text = deadlock({"0W0 0F0 3F0 3I0 3W0 0I0", "1F0 2F0 2I0 1I0 2W0 1W0"});
   CHECK(text.ends_with("-- on stage 0, 0F0 must come before 0W0"));
@@ -61,13 +61,13 @@ TEST_CASE("A task waits for the one before it, for its activation and for its gr
   CHECK(graph.edge_count() == 4);
 }
 
-TEST_CASE("The input-gradient half hands on the gradient, the weight-gradient half hands on nothing") {
+TEST_CASE("The input-gradient half sends the gradient, the weight-gradient half sends nothing") {
   const TaskGraph graph = graph_of({"0F0 0I0 0W0", "1F0 1I0 1W0"});
   CHECK(edges_of(graph) == Rows{"0F0 -> 0I0 order", "0F0 -> 1F0 activation", "0I0 -> 0W0 order", "1F0 -> 1I0 order",
                                 "1I0 -> 0I0 gradient", "1I0 -> 1W0 order"});
 }
 
-TEST_CASE("Between two chunks of one stage the order says it all and nothing is sent") {
+TEST_CASE("Between two chunks of one stage there are only order edges and no transfer") {
   //  V placement: stage 0 holds chunks 0 and 3, stage 1 holds 1 and 2
   const TaskGraph graph = graph_of({"0F0 3F0 3B0 0B0", "1F0 2F0 2B0 1B0"});
   CHECK(edges_of(graph) == Rows{"0F0 -> 1F0 activation", "0F0 -> 3F0 order", "1B0 -> 0B0 gradient", "1F0 -> 2F0 order",
@@ -76,7 +76,7 @@ TEST_CASE("Between two chunks of one stage the order says it all and nothing is 
   CHECK(graph.transfer_count() == 4);
 }
 
-TEST_CASE("Each boundary between stages is crossed once forward and once back per microbatch") {
+TEST_CASE("Each boundary between stages is crossed once forward and once backward per microbatch") {
   const Schedule schedule = generate("1f1b", {.stages = 4, .microbatches = 8, .vpp = 1});
   Scenario scenario = uniform_scenario(schedule.shape(), 1ns, 2ns);
   scenario.network.boundary_bytes = {Bytes{1}, Bytes{10}, Bytes{100}};
@@ -85,7 +85,7 @@ TEST_CASE("Each boundary between stages is crossed once forward and once back pe
   CHECK(graph.transfer_volume() == Bytes{111 * 8 * 2});
 }
 
-TEST_CASE("A sender knows its receiver, and what the transfer costs on an idle link") {
+TEST_CASE("A sender has its receiver, and the time of its transfer on an idle link") {
   Scenario scenario = uniform_scenario({.stages = 3, .microbatches = 1, .vpp = 1}, 1ns, 2ns);
   scenario.network.latency = {5ns, 6ns};
   scenario.network.boundary_bytes = {Bytes{10}, Bytes{20}};
@@ -105,7 +105,7 @@ TEST_CASE("A sender knows its receiver, and what the transfer costs on an idle l
   CHECK(graph.transfer_bytes(TaskId{1}) == Bytes{0});
 }
 
-TEST_CASE("What the second half of a pair needs, the pair needs") {
+TEST_CASE("A pair needs the inputs of its second half") {
   //  stage 0  0F0            (0F1;0B0)  0B1       1B0's gradient is for 0B0 and starts both
   //  stage 1       1F0  1B0             1F1 1B1
   const TaskGraph graph = graph_of({"0F0 (0F1;0B0) 0B1", "1F0 1B0 1F1 1B1"});
@@ -115,7 +115,7 @@ TEST_CASE("What the second half of a pair needs, the pair needs") {
   CHECK(graph.receiver(TaskId{5}) == TaskId{2}); // 1B0 sends to 0B0, not to the half that waits for it
 }
 
-TEST_CASE("A task lasts its pass of its chunk, a full backward both halves, and every task the overhead") {
+TEST_CASE("A task takes its pass of its chunk, a full backward both halves, and every task the overhead") {
   const Schedule schedule = order({"0F0 0I0 0W0", "1F0 1B0"});
   Scenario scenario = uniform_scenario(schedule.shape(), 0ns, 0ns);
   scenario.costs = {
@@ -128,7 +128,7 @@ TEST_CASE("A task lasts its pass of its chunk, a full backward both halves, and 
   CHECK(graph.duration(TaskId{4}) == 1220ns);
 }
 
-TEST_CASE("A pair lasts the sum, the longer half, or a factor of the sum, and serial halves last their own time") {
+TEST_CASE("A pair takes the sum, the longer half, or a factor of the sum, and serial halves take their own time") {
   const Rows rows{"0F0 (0F1;0B0) 0B1"}; // F = 10, B = 30
   const auto durations = [&](PairRule rule) {
     const TaskGraph graph = graph_of(rows, rule);
@@ -141,7 +141,7 @@ TEST_CASE("A pair lasts the sum, the longer half, or a factor of the sum, and se
   CHECK(durations({PairRule::Kind::factor, 512'500}) == std::vector<Duration>{21ns, 21ns}); // 20.5
 }
 
-TEST_CASE("Two stages that take the microbatches in crossed order deadlock, and the chain says why") {
+TEST_CASE("Two stages that run the microbatches in opposite orders deadlock, and the chain says why") {
   CHECK(deadlock({"0F0 0B0 0F1 0B1", "1F1 1B1 1F0 1B0"}) ==
         "s.csv: deadlock: 0B0 on stage 0 waits for 1B0 on stage 1 (its gradient), which waits for 1F1 on stage 1 "
         "(before it on stage 1), "
@@ -174,7 +174,7 @@ TEST_CASE("A pair whose halves need each other is a deadlock") {
   CHECK(deadlock({"(0B0;0F0)"}).starts_with("s.csv: deadlock: 0B0 on stage 0 waits for 0F0 on stage 0 (its forward)"));
 }
 
-TEST_CASE("A pair that waits for what comes after one of its halves is a deadlock") {
+TEST_CASE("A pair that waits for a task after one of its halves is a deadlock") {
   //  0B0 needs 1B0, which needs 1F0 after 1F1, which needs 0F1: in the pair
   const std::string chain = deadlock({"0F0 (0F1;0B0) 0B1", "1F1 1F0 1B0 1B1"});
   CHECK(chain.find("0F1 on stage 0 waits for 1B0 on stage 1 (for the other half of its pair)") != std::string::npos);
@@ -182,7 +182,7 @@ TEST_CASE("A pair that waits for what comes after one of its halves is a deadloc
   CHECK(chain.find("waits for 0F1 on stage 0 (its activation)") != std::string::npos);
 }
 
-TEST_CASE("A chain of more than twelve links is cut") {
+TEST_CASE("A chain of more than twelve links is truncated") {
   // Stage 0 wants the gradient of microbatch 0 before it sends microbatch 1, the last stage wants microbatch 1 first.
   constexpr std::size_t stages = 16;
   Rows rows;

@@ -20,8 +20,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-HeldRun held(std::string group, std::string schedule, Duration predicted, Duration measured, std::size_t mb = 8) {
-  HeldRun run;
+ValidatedRun held(std::string group, std::string schedule, Duration predicted, Duration measured, std::size_t mb = 8) {
+  ValidatedRun run;
   run.name = schedule + "-m" + std::to_string(mb);
   run.group = std::move(group);
   run.schedule = std::move(schedule);
@@ -34,7 +34,7 @@ HeldRun held(std::string group, std::string schedule, Duration predicted, Durati
 }
 
 /// Errors -1 %, +4 %, +2 % in a, -3 % in b.
-std::vector<HeldRun> four_runs() {
+std::vector<ValidatedRun> four_runs() {
   return {held("a", "gpipe", 198ms, 200ms), held("a", "1f1b", 104ms, 100ms), held("a", "zb-h1", 102ms, 100ms),
           held("b", "1f1b", 97ms, 100ms)};
 }
@@ -62,14 +62,14 @@ TEST_CASE("Errors of many runs: the median of their sizes, and the worst with it
 }
 
 TEST_CASE("A single prediction that does not hold is enough") {
-  std::vector<HeldRun> runs = four_runs();
+  std::vector<ValidatedRun> runs = four_runs();
   runs[3].validation.step.predicted = 90ms;
   runs[3].validation.holds = runs[3].validation.in_tolerance();
   CHECK_FALSE(accuracy_of(std::move(runs)).holds());
 }
 
-TEST_CASE("Errors with a run's own times are summed up over the runs that have them") {
-  std::vector<HeldRun> runs = four_runs();
+TEST_CASE("Errors with a run's own times are summarised over the runs that have them") {
+  std::vector<ValidatedRun> runs = four_runs();
   runs[0].validation.own_times = ComparedTime{99ms, 100ms};
   runs[2].validation.own_times = ComparedTime{203ms, 200ms};
   const Accuracy accuracy = accuracy_of(runs);
@@ -81,8 +81,8 @@ TEST_CASE("Errors with a run's own times are summed up over the runs that have t
              Catch::Contains("step times are predicted within 1.50 % (median 1.00 %), 2 of 4 runs: the other"));
 }
 
-TEST_CASE("Start errors have a worst run of their own") {
-  std::vector<HeldRun> runs = four_runs();
+TEST_CASE("Start errors have their own worst run") {
+  std::vector<ValidatedRun> runs = four_runs();
   runs[2].validation.start_error_p95 = 0.025;
   const Accuracy accuracy = accuracy_of(std::move(runs));
   CHECK(accuracy.all.worst == 1);
@@ -104,8 +104,8 @@ TEST_CASE("Runs of the same work are ranked, each pair once") {
   CHECK(accuracy.inversions[0].measured_gap == Approx(0.04));
 }
 
-TEST_CASE("Runs of other links, microbatches, layers or of the same schedule are not ranked") {
-  HeldRun deeper = held("a", "gpipe", 1ms, 9ms);
+TEST_CASE("Runs with other links, microbatches, layers or of the same schedule are not ranked") {
+  ValidatedRun deeper = held("a", "gpipe", 1ms, 9ms);
   deeper.work = "layers=2";
   const Accuracy accuracy =
       accuracy_of({held("a", "1f1b", 2ms, 2ms), held("b", "gpipe", 1ms, 9ms), held("a", "gpipe", 1ms, 9ms, 16),
@@ -114,14 +114,14 @@ TEST_CASE("Runs of other links, microbatches, layers or of the same schedule are
   CHECK(accuracy.inversions.empty());
 }
 
-TEST_CASE("Two runs that were predicted to take equally long have no order") {
+TEST_CASE("Two runs with equal predictions have no order") {
   const Accuracy accuracy = accuracy_of({held("a", "1f1b", 100ms, 104ms), held("a", "gpipe", 100ms, 100ms)});
   CHECK(accuracy.all.pairs == 0);
   CHECK(accuracy.all.inverted == 0);
 }
 
-TEST_CASE("Runs that are no validation do not count") {
-  std::vector<HeldRun> runs = four_runs();
+TEST_CASE("Runs that are not a validation do not count") {
+  std::vector<ValidatedRun> runs = four_runs();
   runs[1].validation.contended = true; // the worst
   runs[3].validation.unaligned = true; // the only one of its group
   for (const std::size_t i : {1U, 3U}) runs[i].validation.holds = false;
@@ -138,9 +138,9 @@ TEST_CASE("Runs that are no validation do not count") {
   CHECK(nlohmann::json::parse(traces::accuracy_json(accuracy)).at("groups")[1].at("worst_error").is_null());
 }
 
-TEST_CASE("Where no run is a validation nothing is said of errors") {
-  std::vector<HeldRun> runs = four_runs();
-  for (HeldRun& run : runs) {
+TEST_CASE("Without any validation, no errors are reported") {
+  std::vector<ValidatedRun> runs = four_runs();
+  for (ValidatedRun& run : runs) {
     run.validation.contended = true;
     run.validation.holds = false;
   }
@@ -151,7 +151,7 @@ TEST_CASE("Where no run is a validation nothing is said of errors") {
   CHECK_THAT(viz::svg_accuracy(accuracy), !Catch::Contains("median error"));
 }
 
-TEST_CASE("Pairs in another order come with the widest first") {
+TEST_CASE("Inverted pairs are sorted by gap, the widest first") {
   const Accuracy accuracy =
       accuracy_of({held("a", "x", 100ms, 103ms), held("a", "y", 101ms, 102ms), held("a", "z", 102ms, 100ms)});
   REQUIRE(accuracy.inversions.size() == 3);
@@ -160,8 +160,8 @@ TEST_CASE("Pairs in another order come with the widest first") {
   CHECK(accuracy.inversions[2].measured_gap == Approx(1.0 / 102));
 }
 
-TEST_CASE("Many validations in words: the headline, the worst, the order, what was compared") {
-  std::vector<HeldRun> runs = four_runs();
+TEST_CASE("Many validations in words: the headline, the worst, the order, the runs") {
+  std::vector<ValidatedRun> runs = four_runs();
   runs[0].validation.proved = true;
   runs[1].validation.proved = true;
   const std::string text = viz::accuracy_text(accuracy_of(std::move(runs)), {.width = 100, .colour = false});
@@ -172,8 +172,8 @@ TEST_CASE("Many validations in words: the headline, the worst, the order, what w
   CHECK_THAT(text, Catch::Contains("memory      not compared"));
 }
 
-TEST_CASE("Of what does not hold a text says which and why") {
-  std::vector<HeldRun> runs = four_runs();
+TEST_CASE("If some do not hold, a text names them and says why") {
+  std::vector<ValidatedRun> runs = four_runs();
   runs[0].validation.proved = false;
   runs[0].validation.holds = false;
   runs[1].validation.contended = true;
@@ -185,8 +185,8 @@ TEST_CASE("Of what does not hold a text says which and why") {
   CHECK_THAT(text, Catch::Contains(" results\n") && Catch::Contains(" contended\n"));
 }
 
-TEST_CASE("Of more runs than a screen holds a text shows the worst, a table all") {
-  std::vector<HeldRun> runs;
+TEST_CASE("For many runs, a text shows the worst and a table all") {
+  std::vector<ValidatedRun> runs;
   for (std::size_t mb = 1; mb <= 50; ++mb)
     runs.push_back(held("a", "1f1b", Duration{100'000'000 + static_cast<std::int64_t>(mb) * 1'000'000}, 100ms, mb));
   const Accuracy accuracy = accuracy_of(std::move(runs));
@@ -198,7 +198,7 @@ TEST_CASE("Of more runs than a screen holds a text shows the worst, a table all"
 }
 
 TEST_CASE("A plot of errors has a marker for every run and one for every schedule, and is well-formed") {
-  std::vector<HeldRun> runs = four_runs();
+  std::vector<ValidatedRun> runs = four_runs();
   runs[3].group = "b & <c>";
   runs[3].name = "\"quoted\"";
   const std::string svg = viz::svg_accuracy(accuracy_of(std::move(runs)));
@@ -208,7 +208,7 @@ TEST_CASE("A plot of errors has a marker for every run and one for every schedul
   CHECK_THAT(svg, Catch::Contains("zb-h1-m8: 102 ms predicted, 100 ms measured (+2.00 %)"));
 }
 
-TEST_CASE("Many validations as JSON: sums, groups, pairs in another order, runs") {
+TEST_CASE("Many validations as JSON: sums, groups, inverted pairs, runs") {
   const auto json = nlohmann::json::parse(traces::accuracy_json(
       accuracy_of({held("a", "x", 100ms, 104ms), held("b", "x", 99ms, 100ms), held("a", "y", 102ms, 100ms)})));
   CHECK(json.at("schema") == 1);

@@ -66,7 +66,7 @@ TEST_CASE("A transfer costs the mean of its lowest quarter") {
   CHECK(cost_model(run_of(order(rows), {step}), 0, 1).transfers[0].mean == 10us); // of 10, 15, 20 and 25
 }
 
-TEST_CASE("Of a transfer only what passed between its two tasks is its time") {
+TEST_CASE("Only the time between a transfer's two tasks counts as its time") {
   Timeline step = step_of(TransferModel::latency, 1ms);
   const TaskGraph graph = lower(order(rows), uniform_scenario({.stages = 2, .microbatches = 2}, 1ms, 2ms));
   for (std::size_t id = 0; id < graph.size(); ++id)
@@ -74,7 +74,7 @@ TEST_CASE("Of a transfer only what passed between its two tasks is its time") {
   CHECK(cost_model(run_of(order(rows), {step}), 0, 1).transfers[0].mean == 20us);
 }
 
-TEST_CASE("Costs carry the run that they are of, which another time or order makes another one") {
+TEST_CASE("Costs carry the id of their run, which any other time or order changes") {
   const Timeline step = step_of(TransferModel::latency, 1ms);
   const MeasuredRun run = run_of(order(rows), {step});
   CHECK(cost_model(run, 0, 1).run == run_id(run));
@@ -86,12 +86,12 @@ TEST_CASE("Costs carry the run that they are of, which another time or order mak
   CHECK(run_id(run_of(order(rows).taken_apart(), {step})) == run_id(run));
 }
 
-TEST_CASE("How stages send is seen in the times of a run") {
+TEST_CASE("The times of a run show how stages send") {
   for (const TransferModel transfer : {TransferModel::latency, TransferModel::blocking})
     CHECK(cost_model(run_of(order(rows), {step_of(transfer, 1ms)}), 0, 1).transfer == transfer);
 }
 
-TEST_CASE("The scenario of a cost model runs as what was measured") {
+TEST_CASE("The scenario of a cost model runs like the measured run") {
   Timeline step = step_of(TransferModel::blocking, 1ms);
   for (OptimizerRun& optimizer : step.optimizer = {{}, {}}) optimizer.span = between(9'000'000, 9'500'000);
   const Scenario scenario = scenario_of(cost_model(run_of(order(rows), {step}), 0, 1));
@@ -136,7 +136,7 @@ TEST_CASE("Costs by microbatch have one value per chunk and microbatch, none neg
   CHECK(first().starts_with("costs: the stages together could run longer"));
 }
 
-TEST_CASE("What is held out is predicted from the first steps, and the error is told apart") {
+TEST_CASE("Held-out steps are predicted from the first steps, and the sources of error are separated") {
   std::vector<Timeline> steps(4, step_of(TransferModel::latency, 1000us));
   steps[2] = step_of(TransferModel::latency, 1250us); // all else of it is as before: drift alone
   steps[3].reductions.push_back(

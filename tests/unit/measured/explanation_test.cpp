@@ -1,4 +1,4 @@
-// Explanation: runs with one planted fault, whose cost is known by pencil, and that is the one that is named.
+// Explanation: runs with one planted fault of known cost; the explanation must name it.
 
 #include "ppsim/base/percentile.hpp"
 #include "ppsim/measured/explanation.hpp"
@@ -30,7 +30,7 @@ Duration sum_of_parts(const Explanation& explanation) {
 }
 
 /// Of every device, every nanosecond of the job's steps has one label, or waits for another replica.
-void check_all_time_is_told(const Explanation& explanation) {
+void check_all_time_is_labelled(const Explanation& explanation) {
   for (const ReplicaExplanation& each : explanation.replicas)
     for (const StageExplanation& stage : each.stages) {
       const Duration told = std::accumulate(stage.time.begin(), stage.time.end(), stage.waits_for_replicas);
@@ -45,7 +45,7 @@ double percent_off(Duration found, Duration truth) {
 
 } // namespace
 
-TEST_CASE("Nothing is found in a balanced run but the bubble of its schedule") {
+TEST_CASE("In a balanced run, only the bubble of its schedule is found") {
   const Explanation found = explain_one(replica_with({}));
   CHECK(found.findings.empty());
   CHECK(slow_workers(std::vector{replica_with({}), replica_with({})}).empty());
@@ -60,10 +60,10 @@ TEST_CASE("Nothing is found in a balanced run but the bubble of its schedule") {
   CHECK(found.replicas[0].median_bubble == Approx(3.0 / 11));
   CHECK(found.replicas[0].stages[3].passes[0].mean == 10ms);
   CHECK(found.replicas[0].stages[3].passes[1].tasks == 8);
-  check_all_time_is_told(found);
+  check_all_time_is_labelled(found);
 }
 
-TEST_CASE("A slow worker of one replica is named first, with what it costs and who waits for it") {
+TEST_CASE("A slow worker of one replica is named first, with its cost and who waits for it") {
   // Stage 0 takes 25 and 50 ms. Its first gradient is there at 25 + 30 + 60 = 115 ms; from then on it never waits, for
   // the 8 backwards and 4 forwards that are left: 115 + 8 * 50 + 4 * 25 = 615 ms.
   const std::vector<MeasuredRun> replicas{replica_with({}), replica_with(slow_stage_0), replica_with({}),
@@ -90,10 +90,10 @@ TEST_CASE("A slow worker of one replica is named first, with what it costs and w
   CHECK(found.replicas[1].stages[2].waits_for_replicas == 0ms);
   CHECK(found.replicas[2].stages[2].waits_for_replicas == 285ms);
   CHECK(found.waits_for_replicas == 3 * 4 * 285ms);
-  check_all_time_is_told(found);
+  check_all_time_is_labelled(found);
 }
 
-TEST_CASE("Two slow workers are taken out together, as one alone gives nothing") {
+TEST_CASE("Two slow workers are removed together, because one alone gains nothing") {
   const std::vector<MeasuredRun> replicas{replica_with(slow_stage_0), replica_with(slow_stage_0), replica_with({}),
                                           replica_with({}), replica_with({})};
   const Explanation found = explain(replicas);
@@ -104,7 +104,7 @@ TEST_CASE("Two slow workers are taken out together, as one alone gives nothing")
   CHECK(found.findings[0].suspects[1].replica == 1);
 }
 
-TEST_CASE("The median of all other values is that of a list without the one") {
+TEST_CASE("The median of all other values equals that of the list without the value") {
   const std::vector<int> values{7, 3, 3, 9, 1, 7, 7, 2, 5, 5};
   for (std::size_t count = 1; count <= values.size(); ++count) {
     const std::vector<int> all{values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count)};
@@ -117,7 +117,7 @@ TEST_CASE("The median of all other values is that of a list without the one") {
   }
 }
 
-TEST_CASE("Of many slow workers all are named, and what the slowest give alone is simulated") {
+TEST_CASE("Many slow workers are all named, and the gain of the slowest alone is simulated") {
   std::vector<MeasuredRun> replicas;
   for (std::size_t replica = 0; replica < 2 * most_simulated_alone + 4; ++replica)
     replicas.push_back(replica_with(replica <= most_simulated_alone ? slow_stage_0 : Fault{}, 1));
@@ -138,7 +138,7 @@ TEST_CASE("Of many slow workers all are named, and what the slowest give alone i
   CHECK(suspects[most_simulated_alone].before == 0ms);
 }
 
-TEST_CASE("A heavy last stage is named, with what spreading its work evenly gives") {
+TEST_CASE("A heavy last stage is named, with the gain of distributing its work evenly") {
   // It never waits: 3 forwards before its first, 8 * (21 + 28) ms, 3 backwards after its last. Evenly: 12.75 and 22 ms.
   const Explanation found = explain_one(replica_with(heavy_last_stage));
   REQUIRE(found.findings.size() == 1);
@@ -152,10 +152,10 @@ TEST_CASE("A heavy last stage is named, with what spreading its work evenly give
   CHECK(finding.suspects[0].passes[0].ratio() == Approx(2.1));
   CHECK(finding.suspects[0].passes[1].ratio() == Approx(1.4));
   CHECK(part(found, Reason::imbalance) == 0ms);
-  check_all_time_is_told(found);
+  check_all_time_is_labelled(found);
 }
 
-TEST_CASE("Without replicas to compare with, a stage that is as slow in every pass may have a slow device") {
+TEST_CASE("Without replicas to compare with, a stage that is equally slow in every pass may have a slow device") {
   const Explanation alone = explain_one(replica_with(slow_stage_0));
   REQUIRE(alone.findings.size() == 1);
   CHECK(alone.findings[0].reason == Reason::heavy_stage);
@@ -166,7 +166,7 @@ TEST_CASE("Without replicas to compare with, a stage that is as slow in every pa
   CHECK_FALSE(both.findings[0].may_be_slow);
 }
 
-TEST_CASE("A slow device takes longer in every pass, if not by the same factor") {
+TEST_CASE("A slow device takes longer in every pass, not necessarily by the same factor") {
   const auto may_be_slow = [](std::int64_t forward_percent, std::int64_t backward_percent) {
     const Explanation found =
         explain_one(replica_with({.length = [=](const Task& task, std::size_t stage, Duration length) {
@@ -182,7 +182,7 @@ TEST_CASE("A slow device takes longer in every pass, if not by the same factor")
   CHECK(may_be_slow(130, 122));
 }
 
-TEST_CASE("Behind a slow worker, a heavy last stage is still found, and by what it gives without the slow one") {
+TEST_CASE("After a slow worker, a heavy last stage is still found, with its gain without the slow one") {
   const Fault both{.length = [](const Task& task, std::size_t stage, Duration length) {
     return stage == 0 ? length * 5 / 2 : heavy_last_stage.length(task, stage, length);
   }};
@@ -196,7 +196,7 @@ TEST_CASE("Behind a slow worker, a heavy last stage is still found, and by what 
   CHECK(found.findings[1].after == 11 * 34750us);
 }
 
-TEST_CASE("Stages that differ beyond the heaviest are an imbalance, by what is left of it") {
+TEST_CASE("Stages that differ beyond the heaviest are an imbalance, by the remaining time") {
   // Stage 3 takes twice as long, stage 2 one and a half times.
   const Explanation found = explain_one(replica_with({.length = [](const Task&, std::size_t stage, Duration length) {
     return stage == 3 ? 2 * length : stage == 2 ? length * 3 / 2 : length;
@@ -206,10 +206,10 @@ TEST_CASE("Stages that differ beyond the heaviest are an imbalance, by what is l
   CHECK(found.findings[1].reason == Reason::imbalance);
   // All stages at (1 + 1 + 1.5 + 2) / 4 of 30 ms.
   CHECK(std::abs(percent_off(found.findings[1].after, 11 * 41250us)) < 0.001);
-  check_all_time_is_told(found);
+  check_all_time_is_labelled(found);
 }
 
-TEST_CASE("A slow link is named before transfers, and both as a simulation has them") {
+TEST_CASE("A slow link is named before transfers, and both as simulated") {
   const auto ways = [](Duration middle, Duration others) {
     return Fault{.way = [=](const Task& task, std::size_t stage) {
       const std::size_t boundary = task.pass == Pass::forward ? stage : stage - 1;
@@ -234,7 +234,7 @@ TEST_CASE("A slow link is named before transfers, and both as a simulation has t
   CHECK(found.findings[0].everywhere);
   CHECK(found.findings[1].reason == Reason::transfers);
   CHECK(found.findings[1].gain() == simulated(2ms, 2ms) - balanced_step);
-  check_all_time_is_told(found);
+  check_all_time_is_labelled(found);
   // In one replica of two.
   const Explanation one = explain(std::vector{replica_with(ways(2ms, 2ms)), replica_with(ways(20ms, 2ms))});
   CHECK(one.findings.at(0).reason == Reason::slow_link);
@@ -265,7 +265,7 @@ TEST_CASE("An explanation takes the same time for transfers as the costs of the 
   CHECK(costs.transfers[0].mean == 2ms);
 }
 
-TEST_CASE("Jitter costs what the step takes longer than with the mean of every stage and pass") {
+TEST_CASE("Jitter costs the extra step time over the mean of every stage and pass") {
   // Half longer and half shorter in turn, so that means stay; on stage 2 alone.
   const Fault fault{.length = [](const Task& task, std::size_t stage, Duration length) {
     return stage != 2 ? length : index(task.microbatch) % 2 == 0 ? length * 3 / 2 : length / 2;
@@ -278,10 +278,10 @@ TEST_CASE("Jitter costs what the step takes longer than with the mean of every s
   CHECK(index(found.findings[0].suspects.at(0).stage) == 2);
   CHECK(found.replicas[0].stages[2].passes[0].spread == 5ms);
   CHECK(found.replicas[0].stages[1].passes[0].spread == 0ms);
-  check_all_time_is_told(found);
+  check_all_time_is_labelled(found);
 }
 
-TEST_CASE("Drift costs what steps take longer than the first quarter of them") {
+TEST_CASE("Drift costs the extra step time over the first quarter of the steps") {
   std::vector<Timeline> steps;
   for (std::int64_t step = 0; step < 8; ++step)
     steps.push_back(step_with(
@@ -295,10 +295,10 @@ TEST_CASE("Drift costs what steps take longer than the first quarter of them") {
   CHECK(found.step.p5 == balanced_step);
   CHECK(found.step.median == balanced_step * 115 / 100);
   CHECK(found.step.p95 == balanced_step * 135 / 100);
-  check_all_time_is_told(found);
+  check_all_time_is_labelled(found);
 }
 
-TEST_CASE("Steps that become shorter are no finding") {
+TEST_CASE("Steps that become shorter are not a finding") {
   std::vector<Timeline> steps;
   for (std::int64_t step = 8; step > 0; --step)
     steps.push_back(step_with(
@@ -308,7 +308,7 @@ TEST_CASE("Steps that become shorter are no finding") {
   CHECK(found.step.drift() < 0);
 }
 
-TEST_CASE("Late starts cost what the step takes longer than if every task began when it could") {
+TEST_CASE("Late starts cost the extra step time over tasks that start as soon as possible") {
   const Explanation found = explain_one(replica_with({.pause = [](const Task& task, std::size_t stage) {
     return stage == 1 && task.pass == Pass::backward ? Duration{4ms} : Duration{0};
   }}));
@@ -317,20 +317,20 @@ TEST_CASE("Late starts cost what the step takes longer than if every task began 
   CHECK(found.findings[0].after == balanced_step);
   CHECK(found.findings[0].before == found.step.mean);
   CHECK(index(found.findings[0].suspects.at(0).stage) == 1);
-  check_all_time_is_told(found);
+  check_all_time_is_labelled(found);
 }
 
-TEST_CASE("Transfers that now and then take far longer than usual are told apart from slow links") {
+TEST_CASE("Transfers that occasionally take far longer than usual are not a slow link") {
   const Explanation found = explain_one(replica_with({.way = [](const Task& task, std::size_t) {
     return index(task.microbatch) == 3 ? Duration{50ms} : Duration{0};
   }}));
   REQUIRE(found.findings.size() == 1);
   CHECK(found.findings[0].reason == Reason::transfer_waits);
   CHECK(found.findings[0].after == balanced_step);
-  check_all_time_is_told(found);
+  check_all_time_is_labelled(found);
 }
 
-TEST_CASE("What follows the tasks is a part of the step that no simulation changes") {
+TEST_CASE("The time after the tasks is a part of the step that no simulation changes") {
   MeasuredRun run = replica_with(heavy_last_stage);
   const SimTime last{482ms};
   for (Timeline& step : run.steps)
@@ -344,7 +344,7 @@ TEST_CASE("What follows the tasks is a part of the step that no simulation chang
   CHECK(found.findings[0].gain() == 482ms - 11 * 34750us);
   CHECK(found.replicas[0].stages[0].time[static_cast<std::size_t>(Label::optimizer)] == 10ms);
   CHECK(found.replicas[0].stages[0].time[static_cast<std::size_t>(Label::flush)] == 8ms);
-  check_all_time_is_told(found);
+  check_all_time_is_labelled(found);
 }
 
 TEST_CASE("A replica that waits in its reduction for the slowest one waits for a replica, not for the network") {
@@ -367,11 +367,11 @@ TEST_CASE("A replica that waits in its reduction for the slowest one waits for a
     CHECK(found.replicas[1].stages[2].waits_for_replicas == 285ms);
     CHECK(found.replicas[1].stages[2].time[static_cast<std::size_t>(Label::flush)] == 5ms);
     CHECK(found.replicas[0].stages[0].waits_for_replicas == 0ms);
-    check_all_time_is_told(found);
+    check_all_time_is_labelled(found);
   }
 }
 
-TEST_CASE("How far an explanation can be trusted is said of all replicas") {
+TEST_CASE("The reliability of an explanation covers all replicas") {
   std::vector<MeasuredRun> replicas{replica_with({}), replica_with({})};
   CHECK_FALSE(explain(replicas).contended);
   replicas[1].stages[0].cpu = Duration{500};
@@ -383,7 +383,7 @@ TEST_CASE("How far an explanation can be trusted is said of all replicas") {
   CHECK(found.clock_error == 5us);
 }
 
-TEST_CASE("Replicas have to have run the same order for as many steps") {
+TEST_CASE("Replicas must have run the same order for the same number of steps") {
   const auto refused = [](const std::vector<MeasuredRun>& replicas) {
     return refusal_of([&] { static_cast<void>(explain(replicas)); });
   };
@@ -406,7 +406,7 @@ TEST_CASE("Pairs that ran together are simulated together") {
   const Explanation found = explain_one(measured);
   CHECK(found.own_error == 0);
   CHECK(found.step.mean == outcome.report.makespan);
-  check_all_time_is_told(found);
+  check_all_time_is_labelled(found);
 }
 
 } // namespace ppsim::test::explanation_test

@@ -8,7 +8,7 @@ namespace ppsim::test::link_fit_test {
 
 using std::chrono::microseconds;
 
-TEST_CASE("Latency and bandwidth of a link are found from times that lie on a line", "[link_fit]") {
+TEST_CASE("Latency and bandwidth of a link are fitted exactly to times on a line", "[link_fit]") {
   const LinkFit fit =
       fit_link(std::vector<LinkSample>{{Bytes{1000}, microseconds{11}}, {Bytes{2000}, microseconds{12}}});
   CHECK(fit.latency == microseconds{10});

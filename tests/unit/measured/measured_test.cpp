@@ -59,7 +59,7 @@ Timeline by_hand(const TaskGraph& graph) {
 
 } // namespace
 
-TEST_CASE("What released a measured task is the last to end of the task before and what came in") {
+TEST_CASE("A measured task is released by the last to end of the task before and its inputs") {
   const TaskGraph graph = graph_of(one_f_one_b);
   Timeline timeline = by_hand(graph);
   attribute(graph, timeline);
@@ -72,7 +72,7 @@ TEST_CASE("What released a measured task is the last to end of the task before a
   CHECK(release_of(graph, timeline, "0B1") == "1B1 gradient");
 }
 
-TEST_CASE("A wait of a measured run ends when its input is there, and the rest is the host's") {
+TEST_CASE("A wait of a measured run ends when its input arrives, and the rest is the host's") {
   const TaskGraph graph = graph_of(one_f_one_b);
   Timeline timeline = by_hand(graph);
   attribute(graph, timeline);
@@ -96,7 +96,7 @@ TEST_CASE("The critical path of a measured run goes through what released each t
   CHECK(path == " 0F0 send 0F0 1F0 1B0 1F1 1B1 send 1B1 0B1");
 }
 
-TEST_CASE("An input that is noticed right after the task before has ended was there in time") {
+TEST_CASE("An input that is noticed right after the end of the task before was in time") {
   const TaskGraph graph = graph_of(one_f_one_b);
   Timeline timeline = by_hand(graph);
   const std::size_t sender = position_of(graph.schedule(), "0F1");
@@ -121,12 +121,12 @@ TEST_CASE("A transfer that ended before its sender, or after its receiver began,
   }
 }
 
-TEST_CASE("The halves of a measured pair that ran one after the other are released each by its own") {
+TEST_CASE("The halves of a measured pair that ran one after the other have their own releases") {
   // Stage 0 runs F1 beside B0, but one after the other, and B0's gradient comes while F1 runs.
   const TaskGraph graph = graph_of({"0F0 (0F1;0B0) 0B1", "1F0 1B0 1F1 1B1"});
   Timeline timeline =
       timeline_of({{{0, 100}, {110, 210}, {330, 500}, {700, 900}}, {{100, 200}, {200, 300}, {300, 400}, {400, 600}}});
-  hand_over(graph, timeline);
+  add_instant_transfers(graph, timeline);
   attribute(graph, timeline);
   CHECK(release_of(graph, timeline, "0F1") == "0F0 order");
   CHECK(release_of(graph, timeline, "0B0") == "1B0 gradient");
@@ -141,7 +141,7 @@ TEST_CASE("A measured pair that ran in one piece is released by the later of its
   Timeline timeline = timeline_of({{{0, 10}, {10, 20}, {80, 100}, {130, 150}},
                                    {{10, 20}, {50, 80}, {50, 80}, {110, 130}},
                                    {{20, 30}, {30, 50}, {80, 90}, {90, 110}}});
-  hand_over(graph, timeline);
+  add_instant_transfers(graph, timeline);
   attribute(graph, timeline);
   CHECK(release_of(graph, timeline, "1F1") == "2B0 gradient");
   CHECK(release_of(graph, timeline, "1B0") == "1F1 pair");
@@ -193,7 +193,7 @@ TEST_CASE("A run is contended if a stage had less than nine tenths of a core, un
   CHECK(core_share(run) == std::nullopt);
 }
 
-TEST_CASE("A step whose first task does not start at zero is refused, as its end would not be how long it took") {
+TEST_CASE("A step whose first task does not start at zero is refused, because its end would not be its duration") {
   const MeasuredRun run =
       run_of(order({"0F0 0B0"}), {timeline_of({{{0, 1}, {1, 3}}}), timeline_of({{{7, 8}, {8, 10}}})});
   CHECK(refusal_of([&] { check_run(run, "run.json"); }).lines ==
@@ -201,7 +201,7 @@ TEST_CASE("A step whose first task does not start at zero is refused, as its end
              "the step"});
 }
 
-TEST_CASE("An output that is there before it was made, or is used before it is there, is refused but for 10 us") {
+TEST_CASE("An output that arrives before it was made, or is used before it arrives, is refused beyond 10 us") {
   const Schedule schedule = order({"0F0 0B0", "1F0 1B0"});
   const auto lines = [&](auto change) {
     // 0F0 sends from 100 to 120 us, 1B0 from 300 to 320 us
@@ -239,7 +239,7 @@ TEST_CASE("An output that is there before it was made, or is used before it is t
   CHECK(with_clocks(1us, used_at(308'999)) ==
         Rows{"run.json: step 0, 0B0 on stage 0: it starts at 308999 ns, before 320000 ns, when the output of 1B0 on "
              "stage 1 had arrived -- clocks may differ by at most 'clock_error_ns'; otherwise set 'unaligned'"});
-  CHECK(lines([&](MeasuredRun& run) { // it says itself that its times do not fit
+  CHECK(lines([&](MeasuredRun& run) { // the file itself marks its times as inconsistent
           run.unaligned = true;
           sent_by(1)(run);
           used_at(200'000)(run);
@@ -264,7 +264,7 @@ TEST_CASE("An order that cannot run is refused, however short its tasks were") {
   CHECK(refusal.first().starts_with("run.json: 0F1 is missing"));
 }
 
-TEST_CASE("A run that cannot have happened is refused with all that is wrong") {
+TEST_CASE("An impossible run is refused with all its problems") {
   const Schedule schedule = order({"0F0 0B0", "1F0 1B0"});
   const auto lines = [&](auto change) {
     MeasuredRun run = run_of(schedule, {timeline_of({{{0, 10}, {40, 50}}, {{10, 20}, {20, 40}}})});

@@ -1,4 +1,4 @@
-// Errors of published runs, by hand: medians by set, half and device, the worst, what is refused.
+// Errors of published runs, computed by hand: medians by set, half and device, the worst, rejected runs.
 
 #include "ppsim/measured/published.hpp"
 #include "ppsim/traces/json.hpp"
@@ -21,16 +21,16 @@ using namespace std::chrono_literals;
 namespace {
 
 /// Measured: 100 ms.
-HeldPublished held(std::string set, Half half, Duration predicted, std::string device = "a100") {
-  HeldPublished result;
+PublishedPrediction held(std::string set, Half half, Duration predicted, std::string device = "a100") {
+  PublishedPrediction result;
   result.run = {.set = std::move(set), .name = "r" + std::to_string(predicted / 1ms), .half = half, .step = 100ms};
   result.device = std::move(device);
   result.step = predicted;
   return result;
 }
 
-HeldPublished refused(std::string set, std::string device = "a100") {
-  HeldPublished result = held(std::move(set), Half::check, 0ms, std::move(device));
+PublishedPrediction refused(std::string set, std::string device = "a100") {
+  PublishedPrediction result = held(std::move(set), Half::check, 0ms, std::move(device));
   result.run.name = "bad";
   result.run.where = "runs.csv:7:1";
   result.refused = Problem{"`mb`", "must be at least 1, got 0", "give a whole number"};
@@ -38,7 +38,7 @@ HeldPublished refused(std::string set, std::string device = "a100") {
 }
 
 /// A: +10, -20, +30 and -40 % on a100, one refused; B: -5 % on a100, -15 and -25 % on h100.
-std::vector<HeldPublished> two_sets() {
+std::vector<PublishedPrediction> two_sets() {
   return {held("A", Half::fit, 110ms),          held("A", Half::check, 80ms),      held("B", Half::fit, 95ms),
           held("A", Half::fit, 130ms),          held("A", Half::check, 60ms),      refused("A"),
           held("B", Half::check, 85ms, "h100"), held("B", Half::fit, 75ms, "h100")};
@@ -61,7 +61,7 @@ TEST_CASE("Published runs: medians of sizes and of signed errors, the worst, and
   CHECK(a.fit.bias == Approx(0.1));
   CHECK(a.check.median == Approx(0.2));
   CHECK(a.check.bias == Approx(-0.2));
-  CHECK(a.check.runs == 2); // what is refused has no error
+  CHECK(a.check.runs == 2); // rejected runs have no error
   const PublishedGroup& b = errors.sets[1];
   CHECK(b.step.median == Approx(0.15));
   CHECK(b.step.bias == Approx(-0.15));
@@ -78,7 +78,7 @@ TEST_CASE("Published runs: errors of one sign have the median of their sizes as 
   }
 }
 
-TEST_CASE("Published runs: of a device each set counts once, however many runs it has") {
+TEST_CASE("Published runs: each set of a device counts once, however many runs it has") {
   const PublishedErrors errors = published_errors(two_sets());
   REQUIRE(errors.devices.size() == 2);
   const PublishedGroup& a100 = errors.devices[0];
@@ -97,7 +97,7 @@ TEST_CASE("Published runs: of a device each set counts once, however many runs i
 }
 
 TEST_CASE("Published runs: memory counts where it was both predicted and measured") {
-  std::vector<HeldPublished> runs = two_sets();
+  std::vector<PublishedPrediction> runs = two_sets();
   runs[0].run.peak = Bytes{1000};
   runs[0].peak = Bytes{900};
   runs[1].run.peak = Bytes{1000}; // not predicted
@@ -112,7 +112,7 @@ TEST_CASE("Published runs: memory counts where it was both predicted and measure
   CHECK(errors.sets[1].peak.runs == 0);
 }
 
-TEST_CASE("Published runs hold where no prediction is beyond the tolerance, and there are predictions") {
+TEST_CASE("Published runs hold if there are predictions and none exceeds the tolerance") {
   CHECK(published_errors(two_sets()).holds());
   CHECK(published_errors(two_sets(), 0.4).holds());
   const PublishedErrors strict = published_errors(two_sets(), 0.2);
@@ -122,7 +122,7 @@ TEST_CASE("Published runs hold where no prediction is beyond the tolerance, and 
   CHECK_FALSE(published_errors({refused("A")}, 0.2).holds());
 }
 
-TEST_CASE("Published runs as text: no figure of all, refusals with their reason, every run on demand") {
+TEST_CASE("Published runs as text: no overall figure, refusals with their reason, every run on request") {
   const PublishedErrors errors = published_errors(two_sets());
   const std::string text = viz::published_text(errors, false, {.width = 100, .colour = false});
   CHECK(text.starts_with("8 published step times in 2 sets, 7 predicted, 1 refused\n"));
@@ -139,7 +139,7 @@ TEST_CASE("Published runs as text: no figure of all, refusals with their reason,
   CHECK(no_halves.find("check") == std::string::npos);
 }
 
-TEST_CASE("Published runs as JSON: what is not known is null") {
+TEST_CASE("Published runs as JSON: unknown values are null") {
   const auto json = nlohmann::json::parse(traces::published_json(published_errors(two_sets())));
   CHECK(json["schema"] == 1);
   CHECK(json["holds"].is_null());
@@ -158,7 +158,7 @@ TEST_CASE("Published runs as JSON: what is not known is null") {
 }
 
 TEST_CASE("Published runs as a picture: a marker per prediction, however far off") {
-  std::vector<HeldPublished> runs = two_sets();
+  std::vector<PublishedPrediction> runs = two_sets();
   runs.push_back(held("C", Half::none, 100s)); // 1000 times as long
   runs.push_back(held("C", Half::none, 1ns));
   const std::string svg = viz::svg_published(published_errors(std::move(runs)));

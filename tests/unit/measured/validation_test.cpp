@@ -37,7 +37,7 @@ Timeline measured(const TaskGraph& graph, const Times& times, std::int64_t unit 
     span.start = SimTime{(span.start - SimTime{}) * unit};
     span.end = SimTime{(span.end - SimTime{}) * unit};
   }
-  hand_over(graph, timeline);
+  add_instant_transfers(graph, timeline);
   return timeline;
 }
 
@@ -63,7 +63,7 @@ TEST_CASE("A run as predicted has no error and no deviation") {
   CHECK(validation.holds);
 }
 
-TEST_CASE("Reductions that were measured and not predicted are told, and are no deviation") {
+TEST_CASE("Reductions that were measured but not predicted are reported, and are not a deviation") {
   const Outcome outcome = predicted();
   MeasuredRun run = run_with(outcome, as_predicted);
   const auto validated = [&](const Timeline& prediction) { return validate_run(outcome.graph, prediction, run, 0.0); };
@@ -87,7 +87,7 @@ TEST_CASE("Reductions that were measured and not predicted are told, and are no 
   CHECK(validated(with).step.measured == 11ms);
 }
 
-TEST_CASE("Behind reductions that were not predicted, the optimizer counts as far as it was predicted") {
+TEST_CASE("After reductions that were not predicted, the optimizer counts as far as it was predicted") {
   const Schedule schedule = order({"0F0 0F1 0B0 0B1", "1F0 1B0 1F1 1B1"});
   const auto step = [](std::int64_t begin) {
     return OptimizerRun{.span = {SimTime{Duration{begin * ms}}, SimTime{Duration{(begin + 1) * ms}}},
@@ -116,7 +116,7 @@ TEST_CASE("Behind reductions that were not predicted, the optimizer counts as fa
   }
 }
 
-TEST_CASE("A slow task is named, and those that waited for it point to it") {
+TEST_CASE("A slow task is named, and those that waited for it refer to it") {
   const Outcome outcome = predicted();
   const Validation validation = validate_run(outcome.graph, outcome.timeline, run_with(outcome, slow_1f0), 0.05);
   REQUIRE(validation.deviations.size() == 2);
@@ -213,7 +213,7 @@ TEST_CASE("A transfer that takes longer than predicted is blamed, not its sender
   }
 }
 
-TEST_CASE("A task whose delay was made up for is not blamed for what is late later") {
+TEST_CASE("A task whose delay was made up for is not blamed for later delays") {
   // In tenths of a ms. 0F1 takes 1.9 ms longer, but 1F1 begins no later than predicted. That 0B1 is late is due to 1F1,
   // which takes 1 ms longer.
   const Outcome outcome = predicted();
@@ -242,7 +242,7 @@ TEST_CASE("A task that took longer but ended in time is not blamed for its trans
   CHECK(late->delayed == 800us);
 }
 
-TEST_CASE("A task that begins late though all was there waited for nobody, and others waited for that") {
+TEST_CASE("A task that begins late although its inputs had arrived waited for nobody, and others waited for it") {
   const Outcome outcome = predicted();
   Times times = slow_1f0;
   times[1][0] = {2, 3}; // its input was there at 1 ms, since outputs are handed over
@@ -258,7 +258,7 @@ TEST_CASE("A task that begins late though all was there waited for nobody, and o
   CHECK(late.delay == Delay::start);
 }
 
-TEST_CASE("A task that was quicker than predicted is a deviation, a wait that became shorter is none") {
+TEST_CASE("A task that was faster than predicted is a deviation, a shorter wait is not") {
   const Outcome outcome = predicted();
   Times times = as_predicted;
   times[0][1] = {1, 3}; // 0F1 takes 2 ms; stage 0 waits less for 0B0, and 1F1 has its input in time
@@ -289,7 +289,7 @@ TEST_CASE("The halves of a pair in one piece are compared as one") {
   CHECK(validation.passes[1].tasks == 1); // 0B1 alone
 }
 
-TEST_CASE("A pair that overlapped only in the run is compared as one, with what both halves are predicted to take") {
+TEST_CASE("A pair that overlapped only in the run is compared as one, with the predicted time of both halves") {
   const Schedule schedule = order({"0F0 (0F1;0B0) 0B1"});
   Scenario scenario = uniform_scenario(schedule.shape(), 1us, 2us);
   scenario.pair = {.kind = PairRule::Kind::serial};
@@ -301,7 +301,7 @@ TEST_CASE("A pair that overlapped only in the run is compared as one, with what 
   CHECK(validation.deviations[0].predicted == 3us);
 }
 
-TEST_CASE("Tasks predicted to take no time have no error of their duration, whatever they took") {
+TEST_CASE("Tasks predicted to take no time have no duration error") {
   const Schedule schedule = order({"0F0 0B0"});
   const Outcome outcome = run(schedule, uniform_scenario(schedule.shape(), 0ns, 20ns));
   const Validation validation =
@@ -315,7 +315,7 @@ TEST_CASE("Tasks predicted to take no time have no error of their duration, what
   CHECK(validation.passes[1].p95_error == Approx(0.1));
 }
 
-TEST_CASE("Memory is compared only where it was predicted and measured") {
+TEST_CASE("Memory is compared only if it was predicted and measured") {
   const Schedule schedule = order({"0F0 0B0"});
   Scenario scenario = uniform_scenario(schedule.shape(), 10ns, 20ns);
   MeasuredRun run = run_of(schedule, {timeline_of({{{0, 10}, {10, 30}}})});
@@ -338,7 +338,7 @@ TEST_CASE("Memory is compared only where it was predicted and measured") {
   CHECK_FALSE(validation_of().knows_memory);
 }
 
-TEST_CASE("A run that is wrong, contended or has clocks apart is no validation, however well times agree") {
+TEST_CASE("A run that is wrong, contended or unaligned is not a validation, however well times agree") {
   const Outcome outcome = predicted();
   const auto holds = [&](auto change) {
     MeasuredRun run = run_with(outcome, as_predicted);
@@ -352,7 +352,7 @@ TEST_CASE("A run that is wrong, contended or has clocks apart is no validation, 
   CHECK_FALSE(holds([](MeasuredRun& run) { run.stages[0].cpu = 500ns; }));
 }
 
-TEST_CASE("The median of several steps is what is compared") {
+TEST_CASE("The median of several steps is compared") {
   const Outcome outcome = predicted();
   MeasuredRun run = run_with(outcome, slow_1f0);
   run.steps.push_back(measured(outcome.graph, as_predicted));
@@ -363,7 +363,7 @@ TEST_CASE("The median of several steps is what is compared") {
   CHECK(validation.step.measured == 9ms);
 }
 
-TEST_CASE("A run of another order is refused, naming the first task that differs") {
+TEST_CASE("A run of another order is refused, with the first task that differs") {
   const Outcome outcome = predicted();
   const Schedule other = order({"0F0 0F1 0B0 0B1", "1F0 1F1 1B0 1B1"});
   const Refusal refusal = refusal_of([&] {
@@ -375,7 +375,7 @@ TEST_CASE("A run of another order is refused, naming the first task that differs
                            "order that was run: the same schedule, shape and options");
 }
 
-TEST_CASE("With what tasks took in the run itself, only late starts are left of the error") {
+TEST_CASE("With the run's own task times, only late starts remain of the error") {
   const Outcome outcome = predicted();
   // 1F0 takes 2 ms instead of 1, so that all of stage 1 is 1 ms late: 10 ms, as with its own times.
   const Validation slow = validate_run(outcome.graph, outcome.timeline, run_with(outcome, slow_1f0), 0.05);
@@ -391,7 +391,7 @@ TEST_CASE("With what tasks took in the run itself, only late starts are left of 
   CHECK(waits.own_times->error() == Approx(-0.1));
 }
 
-TEST_CASE("The overhead of a task is a part of a timed one, and lies between those that compute") {
+TEST_CASE("A task's overhead is part of a timed one, and is between those that compute") {
   const Schedule schedule = order({"0F0 0B0"});
   Scenario scenario = uniform_scenario(schedule.shape(), 1ms, 2ms);
   scenario.costs.overhead = 1ms;
@@ -403,7 +403,7 @@ TEST_CASE("The overhead of a task is a part of a timed one, and lies between tho
   CHECK(validate_run(outcome.graph, outcome.timeline, computed, 0.05).own_times->predicted == 5ms);
 }
 
-TEST_CASE("Nothing says what tasks take by themselves that share their time, or compute activations again") {
+TEST_CASE("Tasks that share their time or recompute activations have no times of their own") {
   const Schedule pairs = order({"0F0 (0F1;0B0) 0B1"});
   Scenario scenario = uniform_scenario(pairs.shape(), 1ms, 2ms);
   scenario.pair.kind = PairRule::Kind::max;

@@ -22,7 +22,7 @@ double in_ms(Duration time) {
   return std::chrono::duration<double, std::milli>{time}.count();
 }
 
-/// One stage, a forward of nothing and a backward of so many ms for each microbatch, in each step.
+/// One stage: an empty forward, and a backward of the given ms for each microbatch, in each step.
 MeasuredRun single_stage(const std::vector<std::vector<int>>& steps, Duration after = 0ms) {
   const Schedule schedule = generate("gpipe", {.stages = 1, .microbatches = steps.front().size(), .vpp = 1});
   std::vector<Timeline> timelines;
@@ -40,7 +40,7 @@ MeasuredRun single_stage(const std::vector<std::vector<int>>& steps, Duration af
   return run_of(schedule, std::move(timelines));
 }
 
-/// The same where there is one microbatch.
+/// The same with one microbatch.
 MeasuredRun of_steps(const std::vector<int>& steps, Duration after = 0ms) {
   std::vector<std::vector<int>> each;
   for (const int step : steps) each.push_back({step});
@@ -78,7 +78,7 @@ TEST_CASE("The slowest of independent replicas is predicted, and constant cost i
   CHECK(found.mean_error == Approx((mean / 15 - 1 + 3 * (1 - mean / 25)) / 4));
 }
 
-TEST_CASE("Of many replicas one is slow in nearly every step, whichever it is") {
+TEST_CASE("With many replicas, some replica is slow in nearly every step") {
   // Each takes 20 ms in one step of 16, else 10 ms: the slowest of 32 takes 20 ms unless none does.
   std::vector<MeasuredRun> replicas;
   for (std::size_t replica = 0; replica < 32; ++replica) {
@@ -94,7 +94,7 @@ TEST_CASE("Of many replicas one is slow in nearly every step, whichever it is") 
   CHECK(found.p50.predicted == 20ms);
 }
 
-TEST_CASE("Percentiles are those of as many steps as are predicted") {
+TEST_CASE("Percentiles are those of the number of predicted steps") {
   // One of 32 steps takes 50 ms: in most draws of four steps none does.
   std::vector<int> steps(36, 10);
   steps[7] = 50;
@@ -107,7 +107,7 @@ TEST_CASE("Percentiles are those of as many steps as are predicted") {
   CHECK(predicted({of_steps({10, 10, 50, 10, 10, 10, 10, 50})}).p99.predicted == 50ms);
 }
 
-TEST_CASE("Microbatches that are independent are drawn one by one") {
+TEST_CASE("Independent microbatches are drawn one by one") {
   // Either takes 10 or 30 ms. In the steps of each replica both never were long together; over all replicas the
   // variance of a step is that of independent ones. Mixed, a quarter of the steps takes 60 ms.
   const std::vector<std::vector<int>> one_long{{10, 30}, {30, 10}};
@@ -152,7 +152,7 @@ TEST_CASE("The later steps of 32 copies with sequences of other lengths are pred
   }
 }
 
-TEST_CASE("What a step has in common in all replicas is drawn once for all of them") {
+TEST_CASE("The common factor of a step is drawn once for all replicas") {
   const std::vector<int> steps{10, 20, 10, 20, 10, 10, 20, 20};
   const VariableWork found = predicted({of_steps(steps), of_steps(steps)});
   CHECK(in_ms(found.mean.predicted) == Approx(15).margin(0.15)); // and not 17.5
@@ -168,14 +168,14 @@ TEST_CASE("Replicas that balance each other are drawn together") {
   CHECK(found.waits == 5ms);
 }
 
-TEST_CASE("Microbatches that were balanced against each other stay so") {
+TEST_CASE("Microbatches that were balanced against each other stay balanced") {
   const VariableWork found =
       predicted({single_stage({{10, 30}, {30, 10}, {10, 30}, {30, 10}, {10, 30}, {30, 10}, {30, 10}, {10, 30}})});
   CHECK(found.mean.predicted == 40ms);
   CHECK(found.p99.predicted == 40ms);
 }
 
-TEST_CASE("A replica that is always slower is one at constant cost, too") {
+TEST_CASE("A replica that is always slower is also slower at constant cost") {
   const VariableWork found = predicted({of_steps(std::vector<int>(8, 10)), of_steps(std::vector<int>(8, 30))});
   CHECK(found.mean.predicted == 30ms);
   CHECK(found.constant == 30ms);
@@ -183,7 +183,7 @@ TEST_CASE("A replica that is always slower is one at constant cost, too") {
   CHECK(found.constant_waits == 10ms);
 }
 
-TEST_CASE("Stages that wait for each other make steps of varying work longer than its means do") {
+TEST_CASE("Stages that wait for each other make steps of varying work longer than their means") {
   // Two stages, two microbatches of which either the first or the second is long: F and B of 10 ms + 20 ms, or of
   // 30 ms + 60 ms. Means are 20 and 40 ms: a step of (2 + 1) * 60 = 180 ms.
   const Shape shape{.stages = 2, .microbatches = 2, .vpp = 1};
@@ -204,7 +204,7 @@ TEST_CASE("Stages that wait for each other make steps of varying work longer tha
   CHECK(found.waits == 0ms);
 }
 
-TEST_CASE("A step in which nothing was done is drawn as any other") {
+TEST_CASE("A step without work is drawn like any other") {
   const std::vector<int> steps{10, 20, 0, 10, 20, 0, 10, 20, 10, 20, 0, 10, 20, 0, 10, 20};
   const VariableWork found = predicted({of_steps(steps), of_steps(steps)}); // alike: all of it is the step's level
   CHECK(found.p99.predicted <= 40ms);
@@ -212,7 +212,7 @@ TEST_CASE("A step in which nothing was done is drawn as any other") {
   CHECK(found.waits <= 20ms);
 }
 
-TEST_CASE("Of one replica a step ends as long after its tasks as it did") {
+TEST_CASE("With one replica, a step ends as long after its tasks as measured") {
   // Tasks of 10 ms with 30 ms after them and of 30 ms with 10 ms: each step takes 40 ms.
   std::vector<Timeline> timelines;
   const MeasuredRun brief = of_steps({10, 10, 10, 10, 10, 10, 10, 10}, 30ms);
@@ -222,7 +222,7 @@ TEST_CASE("Of one replica a step ends as long after its tasks as it did") {
   CHECK(found.p99.predicted == 40ms);
 }
 
-TEST_CASE("Steps at the start that lie apart are not learned from") {
+TEST_CASE("Outlier steps at the start are not learned from") {
   const std::vector<int> warm{90, 80, 10, 11, 12, 10, 11, 12, 10, 11, 12, 10, 11, 12, 10, 11};
   const VariableWork found = predicted({of_steps(warm)});
   CHECK(found.first == 2);
@@ -235,11 +235,11 @@ TEST_CASE("Steps at the start that lie apart are not learned from") {
   std::vector<int> even(16, 1000);
   even.front() = 1005;
   CHECK(predicted({of_steps(even)}).first == 0);
-  // Nor is anything told apart of few steps.
+  // A few steps also give no distinction.
   CHECK(predicted({of_steps({90, 10, 10, 10, 10, 10, 10, 10})}).first == 0);
 }
 
-TEST_CASE("What is drawn depends on the seed alone") {
+TEST_CASE("Drawn steps depend on the seed alone") {
   const std::vector<MeasuredRun> replicas{of_steps({10, 23, 11, 20, 10, 10, 20, 20}),
                                           of_steps({10, 12, 20, 25, 10, 20, 10, 20})};
   const auto one = work_distribution(replicas, 0, 8, 1);
@@ -254,7 +254,7 @@ TEST_CASE("What is drawn depends on the seed alone") {
   CHECK(std::equal(first.begin(), first.end(), drawn.begin()));
 }
 
-TEST_CASE("A step of one replica is costs for any order of its chunks and microbatches") {
+TEST_CASE("A step of one replica gives costs for any order of its chunks and microbatches") {
   const MeasuredRun run = single_stage({{10, 30}, {30, 10}, {20, 10}, {30, 12}});
   const std::vector<MeasuredRun> replicas{run};
   const auto work = work_distribution(replicas, 1, 3, 1);
@@ -265,7 +265,7 @@ TEST_CASE("A step of one replica is costs for any order of its chunks and microb
   CHECK(second.costs.weight_grad_by_microbatch == std::vector<Duration>{10ms, 5ms});
 }
 
-TEST_CASE("Of few steps nothing is predicted") {
+TEST_CASE("Nothing is predicted from few steps") {
   const std::vector<MeasuredRun> seven{of_steps({10, 20, 10, 30, 10, 20, 10})};
   CHECK_FALSE(predict_variable_work(seven, share, 1));
   const std::vector<MeasuredRun> nine{of_steps({10, 20, 10, 30, 10, 20, 10, 30, 40})};

@@ -74,7 +74,7 @@ TEST_CASE("In the lowering pytorch, REDUCE_GRAD and RESHARD take turns") {
   CHECK(text_of(older, test::operations(older, "pytorch"), 0).ends_with("0RECV_B4 0I3 0W3 0RECV_B5 0I4 0W4 0I5 0W5"));
 }
 
-TEST_CASE("PyTorch gathers the next three chunks, and drops and reduces those that are done") {
+TEST_CASE("PyTorch gathers the next three chunks, and drops and reduces finished ones") {
   const TaskGraph graph = graph_of("0F0,1F0,2F0,3F0,0F1,1F1,(2F1;3B0)OVERLAP_F_B,3F1,3B1,2B0,2B1,1B0,1B1,0B0,0B1\n");
   // Ahead of 0F1 there are four: the pair brings two.
   CHECK(test::csv_with_operations(graph) ==
@@ -83,7 +83,7 @@ TEST_CASE("PyTorch gathers the next three chunks, and drops and reduces those th
         "1B1,1REDUCE_GRAD,1RESHARD,0B0,0B1,0REDUCE_GRAD,0RESHARD\n");
 }
 
-TEST_CASE("What is done with whole chunks is added behind sends and receives, or kept as the schedule has it") {
+TEST_CASE("Actions on whole chunks are added after sends and receives, or kept as the schedule has them") {
   const auto completed = [](std::string_view csv, bool reduce_grad = true, std::string_view lowering = "edge") {
     const Schedule schedule = traces::read_schedule(csv, "s.csv").schedule;
     Scenario scenario = uniform_scenario(schedule.shape(), 1ms, 2ms);
@@ -96,7 +96,7 @@ TEST_CASE("What is done with whole chunks is added behind sends and receives, or
   CHECK(completed("0F0,0B0\n1F0,1B0\n") == "0RECV_B0,0UNSHARD,0F0,0SEND_F0,0B0,0REDUCE_GRAD,0RESHARD\n" + second);
   CHECK(completed("0F0,0B0\n1F0,1B0\n", false) ==
         "0RECV_B0,0UNSHARD,0F0,0SEND_F0,0B0\n1RECV_F0,1UNSHARD,1F0,1B0,1SEND_B0\n");
-  // A file's own: what it says of chunk 0 stays, chunk 1 lacks REDUCE_GRAD.
+  // Actions from the file: those of chunk 0 stay, chunk 1 lacks REDUCE_GRAD.
   const std::string_view own = "0F0,0RESHARD,0B0,0RESHARD,0REDUCE_GRAD\n1F0,1B0,1RESHARD\n";
   CHECK(completed(own) == "0RECV_B0,0F0,0SEND_F0,0RESHARD,0B0,0RESHARD,0REDUCE_GRAD\n"
                           "1RECV_F0,1F0,1B0,1SEND_B0,1REDUCE_GRAD,1RESHARD\n");
@@ -119,7 +119,7 @@ TEST_CASE("The default lowering posts receives in the order of the sends as soon
                                     "1SEND_B2 1F3 1B3 1SEND_B3");
 }
 
-TEST_CASE("A slot is given back in order, and one is spare") {
+TEST_CASE("Slots are freed in order, and one is spare") {
   const auto at = [](std::initializer_list<int> milliseconds) {
     std::vector<SimTime> times;
     for (const int time : milliseconds) times.emplace_back(std::chrono::milliseconds{time});
@@ -131,14 +131,14 @@ TEST_CASE("A slot is given back in order, and one is spare") {
   CHECK(slots_needed({}, {}) == 1);
 }
 
-TEST_CASE("Just in time, a receive stands right before its task, or before an earlier one of its edge") {
+TEST_CASE("Just in time, a receive is right before its task, or before an earlier one of its edge") {
   const TaskGraph graph = graph_of("0F0,0F1,0B0,0B1\n1F1,1B1,1F0,1B0\n"); // the stages disagree about the order
   const CommOrder order = test::operations(graph, "just-in-time");
   CHECK(text_of(graph, order, 0) == "0F0 0SEND_F0 0F1 0SEND_F1 0RECV_B1 0RECV_B0 0B0 0B1");
   CHECK(text_of(graph, order, 1) == "1RECV_F0 1RECV_F1 1F1 1B1 1SEND_B1 1F0 1B0 1SEND_B0");
 }
 
-TEST_CASE("Eagerly posted receives keep to the order of their communicator") {
+TEST_CASE("Eager receives follow the order of their communicator") {
   const Schedule schedule = traces::read_schedule("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n", "s.csv").schedule;
   Scenario scenario = uniform_scenario(schedule.shape(), 1ms, 2ms);
   const auto rows = [&](std::optional<Communicators> communicators) {
@@ -156,7 +156,7 @@ TEST_CASE("Eagerly posted receives keep to the order of their communicator") {
   CHECK(rows(Communicators::group) == rows(Communicators::pair)); // the two stages are the whole group
 }
 
-TEST_CASE("Megatron-LM's 1F1B receives before each warm-up forward, then exchanges behind each task") {
+TEST_CASE("Megatron-LM's 1F1B receives before each warm-up forward, then exchanges after each task") {
   const TaskGraph graph = generated("1f1b", {.stages = 2, .microbatches = 3, .vpp = 1});
   const CommOrder order = test::operations(graph, "megatron");
   // Sends and receives of one call are a group, and the stage waits for all of it. A call for nothing is none.
@@ -167,7 +167,7 @@ TEST_CASE("Megatron-LM's 1F1B receives before each warm-up forward, then exchang
   CHECK(order == test::operations(graph, "megatron", Overlap::all)); // it does not overlap without interleaving
 }
 
-TEST_CASE("Megatron-LM's interleaved schedule exchanges both directions behind each step") {
+TEST_CASE("Megatron-LM's interleaved schedule exchanges both directions after each step") {
   const TaskGraph graph = generated("interleaved", {.stages = 3, .microbatches = 3, .vpp = 2});
   const CommOrder order = test::operations(graph, "megatron");
   // The last stage: 3 warm-up forwards, then pairs of both.
@@ -184,7 +184,7 @@ TEST_CASE("With groups larger than p, Megatron-LM's first stage receives when th
             .starts_with("0F0 0SEND_F0! 0F1 0SEND_F1! 0F2 0SEND_F2!+3RECV_F0! 0F3 0SEND_F3!+3RECV_F1! 3F0 "));
 }
 
-TEST_CASE("With overlap, Megatron-LM launches each direction behind its pass and waits for forward sends alone") {
+TEST_CASE("With overlap, Megatron-LM launches each direction after its pass and waits only for forward sends") {
   const TaskGraph graph = generated("interleaved", {.stages = 3, .microbatches = 3, .vpp = 2});
   const CommOrder order = test::operations(graph, "megatron", Overlap::steady);
   // An even stage sends first, and each direction has its own call.
@@ -194,7 +194,7 @@ TEST_CASE("With overlap, Megatron-LM launches each direction behind its pass and
         "2SEND_B1! 2RECV_B2 2B2 2SEND_B2! ~5SEND_B2");
 }
 
-TEST_CASE("In batches Megatron-LM refuses two stages of several chunks, and no one chunk") {
+TEST_CASE("In batches, Megatron-LM refuses two stages of several chunks, but not one chunk") {
   const TaskGraph two_chunks = generated("interleaved", {.stages = 2, .microbatches = 2, .vpp = 2});
   try {
     (void)test::operations(two_chunks, "megatron", Overlap::none);
@@ -214,7 +214,7 @@ TEST_CASE("An order that is not Megatron-LM's is exchanged between one task or p
   CHECK(text_of(graph, order, 1) == "1RECV_F0 1F0 1I0 1SEND_B0! 1W0 1RECV_F1 1F1 1I1 1SEND_B1! 1W1");
 }
 
-TEST_CASE("What either half of a pair needs comes ahead of the pair, and what either makes goes behind it") {
+TEST_CASE("The inputs of both halves come before the pair, and the outputs of both after it") {
   const TaskGraph graph = graph_of("0F0,0F1,(0F2;0B0)OVERLAP_F_B,0B1,0B2\n1F0,1B0,1F1,1B1,1F2,1B2\n");
   CHECK(text_of(graph, test::operations(graph, "just-in-time"), 0) ==
         "0F0 0SEND_F0 0F1 0SEND_F1 0RECV_B0 0F2 0B0 0SEND_F2 0RECV_B1 0B1 0RECV_B2 0B2");
@@ -225,7 +225,7 @@ TEST_CASE("What either half of a pair needs comes ahead of the pair, and what ei
       check_operations(graph.schedule(), lowering->place(graph, overlap), lowering->name);
 }
 
-TEST_CASE("A schedule's own operations are taken, unless a lowering is named") {
+TEST_CASE("A schedule's own operations are used, unless a lowering is named") {
   const std::string_view csv = "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n";
   const Schedule schedule = traces::read_schedule(csv, "s.csv").schedule;
   Scenario scenario = uniform_scenario(schedule.shape(), 1ms, 2ms);
@@ -242,7 +242,8 @@ TEST_CASE("A schedule's own operations are taken, unless a lowering is named") {
   CHECK(communicators_of(lower(schedule, scenario)) == Communicators::edge);
 }
 
-TEST_CASE("What Megatron-LM overlaps has a communicator per pair of stages, and per direction where they are two") {
+TEST_CASE(
+    "Megatron-LM's overlapped operations have a communicator per pair of stages, and with two stages per direction") {
   const auto used = [](std::size_t stages, Overlap overlap) {
     const Shape shape{.stages = stages, .microbatches = stages, .vpp = 2};
     Scenario scenario = uniform_scenario(shape, 1ms, 2ms);
@@ -256,7 +257,7 @@ TEST_CASE("What Megatron-LM overlaps has a communicator per pair of stages, and 
   CHECK(used(2, Overlap::steady) == Communicators::edge);
 }
 
-TEST_CASE("Operations that do not fit their schedule are refused, all of them") {
+TEST_CASE("Operations that do not fit their schedule are all refused") {
   const TaskGraph graph = graph_of("0F0,0B0\n1F0,1B0\n"); // tasks 0, 1 and 2, 3
   const CommOp send{.sender = TaskId{0}, .before = 1, .is_send = true};
   const CommOp back{.sender = TaskId{3}, .before = 1};

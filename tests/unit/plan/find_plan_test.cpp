@@ -1,7 +1,7 @@
 // Plans against all configurations of small spaces, simulated one by one.
 
 #include "ppsim/base/error.hpp"
-#include "ppsim/plan/answers.hpp"
+#include "ppsim/plan/analysis.hpp"
 #include "ppsim/plan/settings.hpp"
 #include "ppsim/scenario/layout.hpp"
 #include "ppsim/study/evaluate.hpp"
@@ -38,7 +38,7 @@ std::vector<std::int64_t> figures_of(const RankedPlan& plan) {
   return figures;
 }
 
-/// What is the same for those that are one row: figure, bytes, time, and all options but those of the shares.
+/// Values shared by configurations in one row: figure, bytes, time, and all options except the shares.
 using Kind = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::string>;
 Kind kind_of(const PlanRow& row) {
   std::string options;
@@ -76,7 +76,7 @@ void check_against_one_by_one(const PlanRequest& request) {
   }
 }
 
-TEST_CASE("Rows, and how many are equal to each, are those of all configurations, grouped and sorted here") {
+TEST_CASE("Rows and their numbers of equals are those of all configurations, grouped and sorted") {
   PlanRequest request = small(8, 16, gibibytes(40));
   request.run.training.sequence_length = 8192;
   request.choices.schedules = {"1f1b", "interleaved", "zb-v"};
@@ -141,7 +141,7 @@ std::size_t check_bounds(PlanRequest request) {
   return checked;
 }
 
-TEST_CASE("No bound is above what a configuration takes and holds, by any rule for pairs") {
+TEST_CASE("No bound exceeds a configuration's time and memory, for any pair rule") {
   PlanRequest request = small(8, 16, gibibytes(30));
   request.choices.schedules = {"gpipe",  "1f1b",     "interleaved", "zb-h1",  "zb-v",
                                "hanayo", "dualpipe", "dualpipe-v",  "chimera"};
@@ -171,7 +171,7 @@ TEST_CASE(
   CHECK(check_bounds(request) > 200);
 }
 
-TEST_CASE("So they are with embedding and loss that count as layers, hidden exchanges and searched orders") {
+TEST_CASE("The same with embedding and loss that count as layers, hidden exchanges and searched orders") {
   PlanRequest request = small(4, 8, gibibytes(60));
   request.run.pair = PairRule{PairRule::Kind::hide};
   request.choices.schedules = {"1f1b", "zb-auto", "dualpipe", "dualpipe-v", "v-half"};
@@ -180,7 +180,7 @@ TEST_CASE("So they are with embedding and loss that count as layers, hidden exch
   check_against_all(request);
 }
 
-TEST_CASE("How many are simulated does not depend on threads") {
+TEST_CASE("The number of simulations does not depend on threads") {
   const PlanRequest request = small(16, 32, gibibytes(20));
   const RankedPlan one = find_plan(request, {.threads = 1});
   const RankedPlan three = find_plan(request, {.threads = 3});
@@ -190,12 +190,12 @@ TEST_CASE("How many are simulated does not depend on threads") {
   for (std::size_t i = 0; i < one.rows.size(); ++i) CHECK(one.rows[i].configuration == three.rows[i].configuration);
 }
 
-TEST_CASE("What is said of modules that are recomputed is left out where none are") {
+TEST_CASE("Settings of recomputed modules are left out if there are none") {
   PlanRequest request = small(4, 8, gibibytes(80));
   request.choices.schedules = {"1f1b"};
   const std::uint64_t without = find_plan_exhaustively(request, {.threads = 2}).configurations;
   request.run.training.recompute_modules = std::vector{RecomputeModule::layernorm};
-  request.run.where["recompute-modules"] = "--recompute-modules"; // as a command line says it
+  request.run.where["recompute-modules"] = "--recompute-modules"; // as on a command line
   const RankedPlan plan = find_plan_exhaustively(request, {.threads = 2});
   CHECK(plan.refused == 0);
   CHECK(plan.configurations > without); // selective recomputation, too
@@ -214,7 +214,7 @@ TEST_CASE("Degrees multiply to the devices, and microbatches to the batch") {
   CHECK(plain == 4); // one copy of one stage: microbatches of 1, 2, 4 and 8
 }
 
-TEST_CASE("What is chosen is all that is looked at, and what leaves nothing is said") {
+TEST_CASE("Only chosen values are searched, and an empty space is explained") {
   PlanRequest request = small(8, 16, gibibytes(80));
   request.choices.tensor = {2};
   request.choices.stages = {2};
@@ -235,7 +235,7 @@ TEST_CASE("What is chosen is all that is looked at, and what leaves nothing is s
   CHECK_THROWS_WITH(find_plan(request, {.threads = 1}), Catch::Contains("`tensor-parallel`"));
 }
 
-TEST_CASE("Where nothing fits, what needs least is said, and it fits where there is so much") {
+TEST_CASE("If nothing fits, the smallest need is reported, and it fits with that much memory") {
   PlanRequest request = small(2, 4, gibibytes(1));
   const RankedPlan plan = find_plan(request, {.threads = 2});
   CHECK(plan.rows.empty());
@@ -254,7 +254,7 @@ TEST_CASE("Ranked by memory, the first row is the least of all") {
   check_against_all(request);
 }
 
-TEST_CASE("Where tasks vary, enough steps are sampled for the slowest of all copies, and none of them is lost") {
+TEST_CASE("If tasks vary, enough steps are sampled for the slowest of all copies") {
   PlanRequest request = small(32, 64, gibibytes(80));
   request.run.jitter_ppm = 50'000;
   request.run.samples = 100;
@@ -275,33 +275,33 @@ TEST_CASE("Where tasks vary, enough steps are sampled for the slowest of all cop
 TEST_CASE("Terms of a step add up to it, and less memory is never faster") {
   const PlanRequest request = small(8, 16, gibibytes(40));
   const RankedPlan plan = find_plan(request, {.threads = 2});
-  const PlanAnswers answers = answer(request, plan, {.threads = 2});
+  const PlanAnalysis analysis = analyse_plan(request, plan, {.threads = 2});
   const PlanRow& winner = plan.rows.front();
   Duration sum{0};
   for (const PlanTerm& term : terms_of(winner.report)) sum += term.time;
   CHECK(sum <= winner.report.makespan); // each is rounded down
   CHECK(winner.report.makespan - sum < Duration{10});
   std::int64_t before = std::numeric_limits<std::int64_t>::max();
-  for (const PlanFrontPoint& point : answers.front) {
+  for (const PlanFrontPoint& point : analysis.front) {
     CHECK(point.row.report.peak_bytes() <= point.limit);
     CHECK(point.row.figure <= before);
     before = point.row.figure;
   }
   CHECK(winner.figure <= before);
-  if (answers.balanced) {
-    const auto& [position, row] = *answers.balanced;
+  if (analysis.balanced) {
+    const auto& [position, row] = *analysis.balanced;
     RunSpec spec = spec_of(request, plan.rows[position].configuration);
     spec.balance = true;
     CHECK(row.figure == evaluate(spec).report.step_time.count());
     CHECK(row.figure < winner.figure);
-    CHECK(simulate_alone(request, row.configuration)->figure == row.figure); // as its layout says
+    CHECK(simulate_alone(request, row.configuration)->figure == row.figure); // as in its layout
   }
-  REQUIRE(answers.changes.size() == 5);
+  REQUIRE(analysis.changes.size() == 5);
   PlanRequest less = request; // the last: searched anew
   less.run.memory_limit = Bytes{request.run.memory_limit->count() - request.run.memory_limit->count() / 10};
-  CHECK(answers.changes.back().best->figure == find_plan(less, {.threads = 2}).rows.front().figure);
-  CHECK(answers.changes[0].best->figure > winner.figure); // what is computed takes longer
-  for (const OtherConstants& change : answers.changes)
+  CHECK(analysis.changes.back().best->figure == find_plan(less, {.threads = 2}).rows.front().figure);
+  CHECK(analysis.changes[0].best->figure > winner.figure); // computation takes longer
+  for (const OtherConstants& change : analysis.changes)
     if (change.winner) CHECK(change.best->figure <= change.winner->figure);
 }
 
@@ -311,7 +311,7 @@ std::vector<std::size_t> layers_of(const Layout& layout) {
   return layers;
 }
 
-TEST_CASE("What takes and holds the same with other shares of sequence and batch is one row, of the least context") {
+TEST_CASE("Configurations that differ only in shares of sequence and batch are one row, of the least context") {
   PlanRequest request = small(16, 32, gibibytes(80));
   request.run.training.sequence_length = 8192;
   request.choices.stages = {4};
@@ -346,7 +346,7 @@ std::set<std::tuple<std::size_t, const Generator*, std::string>> layouts_of(cons
   return layouts;
 }
 
-TEST_CASE("No framework loses a split of layers because another one is like it, nor has more where one is named") {
+TEST_CASE("No framework loses a split of layers because it equals another, nor gains one if one is chosen") {
   for (const std::int64_t layers : {9, 10, 12, 14})
     for (const Framework framework :
          {Framework::any, Framework::megatron, Framework::torchtitan, Framework::deepspeed}) {
@@ -366,7 +366,7 @@ TEST_CASE("No framework loses a split of layers because another one is like it, 
     }
 }
 
-TEST_CASE("Layers by work do not depend on what else there is to choose from") {
+TEST_CASE("Layers by work do not depend on the other choices") {
   PlanRequest request = small(128, 128, gibibytes(2000));
   request.run.model_shape = find_model("deepseek-v3");
   request.run.device_sheet = find_device("h800");
@@ -385,7 +385,7 @@ TEST_CASE("Layers by work do not depend on what else there is to choose from") {
   CHECK(layouts_of(request) == each);
 }
 
-TEST_CASE("What a framework does not have is refused where it is named") {
+TEST_CASE("Features that a framework lacks are refused if they are chosen") {
   PlanRequest request = small(8, 16, gibibytes(80));
   request.framework = Framework::torchtitan;
   request.choices.split = {LayerSplit::work};
@@ -398,7 +398,7 @@ TEST_CASE("What a framework does not have is refused where it is named") {
   CHECK_THROWS_WITH(PlanSpace{request}, Catch::Contains("`sequence-parallel`"));
 }
 
-TEST_CASE("Layers spread by work: the stage with the loss has fewer, and of equals the last has more") {
+TEST_CASE("Layers by work: the stage with the loss has fewer, and of equals the last has more") {
   Model model = find_model("llama-3-8b");
   model.layers = 10;
   const EndsWork work{.loss = 2 * work_of_layer};
@@ -429,7 +429,7 @@ TEST_CASE("No other split of layers gives the busiest stage less to do than the 
     }
 }
 
-TEST_CASE("A split that is chosen is the only one, and none is there twice") {
+TEST_CASE("A chosen split is the only one, and no split appears twice") {
   const PlanRequest request = small(8, 16, gibibytes(80));
   PlanRequest fixed = request;
   fixed.choices.split = {LayerSplit::work};
@@ -454,7 +454,7 @@ TEST_CASE("A split that is chosen is the only one, and none is there twice") {
   CHECK(by_work > 100);
 }
 
-TEST_CASE("A configuration is said in the words of its framework") {
+TEST_CASE("A configuration is written as settings of its framework") {
   PlanRequest request = small(16, 64, gibibytes(80));
   const Configuration configuration{{.tensor = 2, .data = 2, .stages = 4, .microbatch_size = 2, .microbatches = 16},
                                     &find_generator("interleaved"),

@@ -1,6 +1,6 @@
 // Plans that several processes make together. Processes are threads here.
 
-#include "ppsim/plan/answers.hpp"
+#include "ppsim/plan/analysis.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -41,12 +41,12 @@ private:
 
 struct Answered {
   RankedPlan plan;
-  PlanAnswers answers;
+  PlanAnalysis analysis;
 };
 
 Answered answered(const PlanRequest& request, const PlanWorkers& workers) {
   Answered all{find_plan(request, workers), {}};
-  if (!all.plan.rows.empty()) all.answers = answer(request, all.plan, workers);
+  if (!all.plan.rows.empty()) all.analysis = analyse_plan(request, all.plan, workers);
   return all;
 }
 
@@ -91,7 +91,7 @@ void check_same(const RankedPlan& a, const RankedPlan& b) {
   check_same(a.closest, b.closest);
 }
 
-void check_same(const PlanAnswers& a, const PlanAnswers& b) {
+void check_same(const PlanAnalysis& a, const PlanAnalysis& b) {
   check_same(a.simpler, b.simpler);
   REQUIRE(a.balanced.has_value() == b.balanced.has_value());
   if (a.balanced) {
@@ -116,7 +116,7 @@ PlanRequest small(Bytes limit) {
 
 } // namespace
 
-TEST_CASE("Processes that share the simulations of a plan find what one finds alone, all of them") {
+TEST_CASE("Processes that share the simulations of a plan all find the plan of one process") {
   for (const std::int64_t gibibytes : {40, 8, 1}) { // the last: nothing fits
     const PlanRequest request = small(Bytes{gibibytes << 30U});
     const Answered alone = answered(request, {.threads = 2});
@@ -124,13 +124,13 @@ TEST_CASE("Processes that share the simulations of a plan find what one finds al
     Rounds rounds;
     for (const Answered& one : answered_together(request, rounds)) {
       check_same(alone.plan, one.plan);
-      check_same(alone.answers, one.answers);
+      check_same(alone.analysis, one.analysis);
     }
     CHECK(rounds.shared() >= alone.plan.simulated);
   }
 }
 
-TEST_CASE("Why a configuration cannot run is known to all processes") {
+TEST_CASE("All processes have the reason why a configuration cannot run") {
   PlanRequest request = small(Bytes{std::int64_t{40} << 30U});
   request.run.slow = {SlowStage{.stage = 2}};
   const RankedPlan alone = find_plan(request, {});

@@ -5,7 +5,7 @@
 
 namespace ppsim::test {
 
-/// Ten layers of Llama 3 8B on so many H100.
+/// Ten layers of Llama 3 8B on `gpus` H100.
 inline PlanRequest small_space(std::int64_t gpus, std::int64_t batch, Bytes limit) {
   PlanRequest request;
   Model model = find_model("llama-3-8b");

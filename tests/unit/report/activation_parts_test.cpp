@@ -36,12 +36,12 @@ constexpr Shape two{.stages = 2, .microbatches = 1, .vpp = 1};
 
 } // namespace
 
-TEST_CASE("Of a split backward's activation the part for W lives to the end of W, the rest to the end of I") {
+TEST_CASE("Of a split backward's activation, the part for W is live until the end of W, the rest until the end of I") {
   CHECK(points(run(order({"0F0 0I0 0W0"}), parted(one)), 0) ==
         std::vector<Point>{{0, 0, 0}, {0, 100, 1}, {20, 40, 1}, {30, 0, 0}});
 }
 
-TEST_CASE("A whole backward gives up its activation at its end, whatever W needs") {
+TEST_CASE("A whole backward frees its activation at its end, whatever W needs") {
   CHECK(points(run(order({"0F0 0B0"}), parted(one)), 0) == std::vector<Point>{{0, 0, 0}, {0, 100, 1}, {30, 0, 0}});
 }
 
@@ -53,7 +53,7 @@ TEST_CASE("Parts lower the peak, not the number of live activations") {
   CHECK(outcome.report.stages[0].peak_live_activations == 2);
 }
 
-TEST_CASE("In a pair that runs in one piece the I gives up its part when the pair ends") {
+TEST_CASE("In a pair that runs in one piece, I frees its part when the pair ends") {
   const Shape shape{.stages = 1, .microbatches = 2, .vpp = 1};
   CHECK(points(run(order({"0F0 (0F1;0I0) 0W0 0I1 0W1"}), parted(shape)), 0) ==
         std::vector<Point>{{0, 0, 0}, {0, 100, 1}, {10, 200, 2}, {30, 140, 2}, {40, 100, 1}, {50, 40, 1}, {60, 0, 0}});
@@ -67,7 +67,7 @@ TEST_CASE("A part for W that is larger than the activation is refused") {
         "part of the activation");
 }
 
-TEST_CASE("An output is given up when its transfer ends") {
+TEST_CASE("An output is freed when its transfer ends") {
   //  stage 0  0F0[0,10) sends to 13 . 0B0[46,66)
   //  stage 1  . 1F0[13,23) 1B0[23,43), and nothing to send up
   const Outcome outcome = run(order({"0F0 0B0", "1F0 1B0"}), releasing(two));
@@ -75,7 +75,7 @@ TEST_CASE("An output is given up when its transfer ends") {
   CHECK(points(outcome, 1) == std::vector<Point>{{0, 0, 0}, {13, 100, 1}, {43, 0, 0}});
 }
 
-TEST_CASE("An output that goes while later tasks run goes in between") {
+TEST_CASE("An output whose transfer ends during later tasks is freed between them") {
   //  0F0[0,10) 0F1[10,20): the first output is there at 13, the second at 23
   const Shape shape{.stages = 2, .microbatches = 2, .vpp = 1};
   const Outcome outcome = run(order({"0F0 0F1 0B0 0B1", "1F0 1F1 1B0 1B1"}), releasing(shape));
@@ -84,14 +84,14 @@ TEST_CASE("An output that goes while later tasks run goes in between") {
         std::vector<Point>{{0, 0, 0}, {0, 100, 1}, {10, 200, 2}, {13, 170, 2}, {23, 140, 2}, {76, 70, 1}, {96, 0, 0}});
 }
 
-TEST_CASE("An output that stays on its stage stays") {
+TEST_CASE("An output for the same stage is not freed") {
   const Shape shape{.stages = 1, .microbatches = 1, .vpp = 2};
   CHECK(points(run(order({"0F0 1F0 1B0 0B0"}), releasing(shape)), 0) ==
         std::vector<Point>{{0, 0, 0}, {0, 100, 1}, {10, 200, 2}, {40, 100, 1}, {60, 0, 0}});
 }
 
-TEST_CASE("What W needs is what the output has left of it") {
-  // 70 are left of 100, of which W is to have 80
+TEST_CASE("W needs at most what remains without the output") {
+  // 70 of 100 remain; W needs 80
   Scenario scenario = releasing(two);
   scenario.memory.activation_for_weight = {Bytes{80}, Bytes{80}};
   //  stage 0  0F0[0,10) . 0I0[36,46) 0W0[46,56)
@@ -99,7 +99,7 @@ TEST_CASE("What W needs is what the output has left of it") {
         std::vector<Point>{{0, 0, 0}, {0, 100, 1}, {13, 70, 1}, {56, 0, 0}});
 }
 
-TEST_CASE("Full recomputation keeps no output that could be given up, selective does") {
+TEST_CASE("Full recomputation keeps no output to release, selective does") {
   Scenario scenario = releasing(two);
   scenario.recompute = {.kind = RecomputeKind::full, .time = {5ns, 5ns}, .checkpoint = {Bytes{50}, Bytes{50}}};
   //  stage 0  0F0[0,10) . 0B0[51,76)
@@ -110,7 +110,7 @@ TEST_CASE("Full recomputation keeps no output that could be given up, selective 
         std::vector<Point>{{0, 0, 0}, {0, 50, 1}, {13, 20, 1}, {51, 70, 1}, {76, 0, 0}});
 }
 
-TEST_CASE("An output that is larger than its activation, or than what a recomputed forward keeps of it, is refused") {
+TEST_CASE("An output larger than its activation, or than a recomputed forward's part of it, is refused") {
   Scenario scenario = releasing(two);
   scenario.network.boundary_bytes = {Bytes{101}};
   CHECK(refusal_of([&] { validate(scenario); }).first() ==
@@ -123,7 +123,7 @@ TEST_CASE("An output that is larger than its activation, or than what a recomput
   CHECK(refusal_of([&] { validate(scenario); }).lines.empty());
 }
 
-TEST_CASE("Without a flush a stage keeps its parameters once per microbatch under way") {
+TEST_CASE("Without a flush, a stage keeps its parameters once per active microbatch") {
   const Shape shape{.stages = 2, .microbatches = 3, .vpp = 1};
   Scenario scenario = parted(shape);
   scenario.memory.parameters = {Bytes{1000}, Bytes{1000}};
@@ -154,7 +154,7 @@ TEST_CASE("Without a flush a stage keeps its parameters once per microbatch unde
   CHECK(run_order(false).report.stages[0].static_bytes == Bytes{1230});
 }
 
-TEST_CASE("Weight versions are counted per chunk: what one chunk holds needs no second version of another") {
+TEST_CASE("Weight versions are counted per chunk: activations of one chunk need no second version of another") {
   const Shape shape{.stages = 1, .microbatches = 1, .vpp = 2};
   ScheduleBuilder builder{"mine", shape};
   builder.set_asynchronous();

@@ -48,12 +48,12 @@ std::size_t peak_of(const std::string& row, PairRule pair = {}) {
 
 } // namespace
 
-TEST_CASE("An activation lives from the start of its forward to the end of its backward") {
+TEST_CASE("An activation is live from the start of its forward to the end of its backward") {
   const Outcome outcome = run(order(one_f_one_b), small_scenario());
   CHECK(points(outcome, 0) == std::vector<Point>{{0, 8, 0}, {0, 108, 1}, {10, 208, 2}, {66, 108, 1}, {96, 8, 0}});
 }
 
-TEST_CASE("What ends when the next begins is not counted twice") {
+TEST_CASE("An activation that ends when the next begins is not counted twice") {
   // 1B0 ends at 43 when 1F1 starts: at no moment do two activations live
   const Outcome outcome = run(order(one_f_one_b), small_scenario());
   CHECK(points(outcome, 1) == std::vector<Point>{{0, 5, 0}, {13, 15, 1}, {43, 15, 1}, {73, 5, 0}});
@@ -61,7 +61,7 @@ TEST_CASE("What ends when the next begins is not counted twice") {
   CHECK(outcome.report.stages[1].peak_activation_bytes == Bytes{10});
 }
 
-TEST_CASE("The peak is told with its first moment and the task that reaches it") {
+TEST_CASE("The peak has its first moment and the task that reaches it") {
   const Outcome outcome = run(order(one_f_one_b), small_scenario());
   const StageReport& stage = outcome.report.stages[0];
   CHECK(stage.peak_live_activations == 2);
@@ -72,7 +72,7 @@ TEST_CASE("The peak is told with its first moment and the task that reaches it")
   CHECK(stage.peak_task == outcome.id("0F1"));
 }
 
-TEST_CASE("Without sizes the peak is where most activations live") {
+TEST_CASE("Without sizes, the peak is the moment with the most live activations") {
   Scenario scenario = small_scenario();
   scenario.memory.activation = {Bytes{0}, Bytes{0}};
   const Outcome outcome = run(order(one_f_one_b), scenario);
@@ -92,14 +92,14 @@ TEST_CASE("With unequal chunks the most bytes and the most activations may be at
   CHECK(stage.peak_task == outcome.id("1F1"));
 }
 
-TEST_CASE("Where the backward is split the activation lives to the end of W") {
+TEST_CASE("With a split backward, the activation is live until the end of W") {
   CHECK(peak_of("0F0 0B0 0F1 0B1") == 1);
   CHECK(peak_of("0F0 0I0 0W0 0F1 0I1 0W1") == 1);
   CHECK(peak_of("0F0 0I0 0F1 0W0 0I1 0W1") == 2);
   CHECK(peak_of("0F0 0I0 0F1 0I1 0F2 0I2 0W0 0W1 0W2") == 3);
 }
 
-TEST_CASE("In a pair that runs in one piece both activations live, whichever half is named first") {
+TEST_CASE("In a pair that runs in one piece, both activations are live, whichever half is named first") {
   CHECK(peak_of("0F0 (0F1;0B0) 0B1") == 2);
   CHECK(peak_of("0F0 (0B0;0F1) 0B1") == 2);
   CHECK(peak_of("0F0 (0F1;0B0) 0B1", {.kind = PairRule::Kind::serial}) == 2);
@@ -110,7 +110,7 @@ TEST_CASE("GPipe holds all microbatches on every stage") {
   CHECK(peaks("gpipe", {.stages = 4, .microbatches = 8, .vpp = 1}) == std::vector<std::size_t>{8, 8, 8, 8});
 }
 
-TEST_CASE("1F1B holds p-s on stage s, and m where there are fewer") {
+TEST_CASE("1F1B holds p-s on stage s, or m if there are fewer") {
   CHECK(peaks("1f1b", {.stages = 8, .microbatches = 32, .vpp = 1}) == std::vector<std::size_t>{8, 7, 6, 5, 4, 3, 2, 1});
   CHECK(peaks("1f1b", {.stages = 4, .microbatches = 2, .vpp = 1}) == std::vector<std::size_t>{2, 2, 2, 1});
 }
@@ -141,13 +141,13 @@ TEST_CASE("A stage holds the parameters, gradients and optimizer state of all it
   CHECK(report.stages[1].static_bytes == Bytes{1110});
 }
 
-TEST_CASE("A run fits when its peak is the limit") {
+TEST_CASE("A run fits if its peak equals the limit") {
   Scenario scenario = small_scenario();
   scenario.memory.limit = Bytes{208};
   CHECK(!run(order(one_f_one_b), scenario).report.overflow);
 }
 
-TEST_CASE("A run that does not fit is told where, when and at which task") {
+TEST_CASE("A run that does not fit is reported with place, time and task") {
   Scenario scenario = small_scenario();
   scenario.memory.limit = Bytes{207};
   const Outcome outcome = run(order(one_f_one_b), scenario);
@@ -158,7 +158,7 @@ TEST_CASE("A run that does not fit is told where, when and at which task") {
   CHECK(outcome.report.overflow->needed == Bytes{208});
 }
 
-TEST_CASE("The first moment is told, not the peak, and the earliest stage's") {
+TEST_CASE("The first moment is reported, not the peak, for the earliest stage") {
   Scenario scenario = small_scenario();
   scenario.memory.limit = Bytes{14}; // both stages: stage 0 at its first forward, stage 1 at 13
   const Outcome outcome = run(order(one_f_one_b), scenario);
@@ -174,7 +174,7 @@ TEST_CASE("The first moment is told, not the peak, and the earliest stage's") {
   CHECK(later.report.overflow->at == SimTime{13ns});
 }
 
-TEST_CASE("Parameters alone may be too much") {
+TEST_CASE("Parameters alone may exceed the limit") {
   Scenario scenario = small_scenario();
   scenario.memory.limit = Bytes{6};
   const RunReport report = run(order(one_f_one_b), scenario).report;

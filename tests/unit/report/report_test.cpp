@@ -69,7 +69,7 @@ Outcome run_contended() {
 
 } // namespace
 
-TEST_CASE("1F1B's time by cause: waits for gradients split into the peer's work and the transfer") {
+TEST_CASE("1F1B's time by cause: waits for gradients are split into the peer's work and the transfer") {
   //  stage 0  0F0[0,10) 0F1[10,20) |down 20-43|transfer 43-46| 0B0[46,66) |down 66-73|transfer 73-76| 0B1[76,96)
   //  stage 1  |warm-up 0-13| 1F0[13,23) 1B0[23,43) 1F1[43,53) 1B1[53,73) |drain 73-96|
   const Outcome outcome = run_small(one_f_one_b);
@@ -101,7 +101,7 @@ TEST_CASE("A forward that waits for the chunk before waits upstream") {
   check_total(outcome);
 }
 
-TEST_CASE("Time in which a transfer queues for its link is the link's") {
+TEST_CASE("Time that a transfer waits for its link has the label link") {
   //  stage 1 waits for 1F2 from 57 to 125: until 60 for 0F2 to end, until 90 for the link, then for the transfer
   const Outcome outcome = run_contended();
   CHECK(outcome.report.makespan == 274ns);
@@ -111,7 +111,7 @@ TEST_CASE("Time in which a transfer queues for its link is the link's") {
   check_total(outcome);
 }
 
-TEST_CASE("A pair is one label, and its wait is named after the half that was waited for") {
+TEST_CASE("A pair has one label, and its wait is named after the half that was waited for") {
   //  F = 10, B = 20, c = 3; the pair waits for 0B0's gradient
   //  stage 0  0F0[0,10) |down 10-43|transfer 43-46| (0F1;0B0)[46,76) |down 76-109|transfer 109-112| 0B1[112,132)
   //  stage 1  |warm-up 0-13| 1F0[13,23) 1B0[23,43) |up 43-76|transfer 76-79| 1F1[79,89) 1B1[89,109) |drain 109-132|
@@ -122,7 +122,7 @@ TEST_CASE("A pair is one label, and its wait is named after the half that was wa
   check_total(outcome);
 }
 
-TEST_CASE("I and W have labels of their own") {
+TEST_CASE("I and W have their own labels") {
   //  F = 10, I = 10, W = 10, c = 3: the order of simulate_test, makespan 86
   const Outcome outcome = run_small({"0F0 0F1 0I0 0W0 0I1 0W1", "1F0 1I0 1F1 1W0 1I1 1W1"});
   CHECK(time_of(outcome, 0) == Table{{"F", 20}, {"I", 20}, {"W", 20}, {"downstream", 20}, {"transfer", 6}});
@@ -130,7 +130,7 @@ TEST_CASE("I and W have labels of their own") {
   check_total(outcome);
 }
 
-TEST_CASE("A stage without tasks waits from beginning to end") {
+TEST_CASE("A stage without tasks waits from the beginning to the end") {
   const Outcome outcome =
       run(order({"0F0 1F0 1B0 0B0", ""}), uniform_scenario({.stages = 2, .microbatches = 1, .vpp = 1}, 10ns, 20ns));
   CHECK(outcome.report.stages[1].busy == 0ns);
@@ -220,7 +220,7 @@ TEST_CASE("1F1B's stage s has p-1-s warm-up forwards, as many cool-down backward
   }
 }
 
-TEST_CASE("With few microbatches 1F1B's warm-up is min(m, p-1-s), though the order alone does not show it") {
+TEST_CASE("With few microbatches, 1F1B's warm-up is min(m, p-1-s), although the order alone does not show it") {
   for (const std::size_t microbatches : std::vector<std::size_t>{1, 3, 4, 5}) {
     const Shape shape{.stages = 5, .microbatches = microbatches, .vpp = 1};
     const RunReport report = run(generate("1f1b", shape), uniform_scenario(shape, 1ms, 2ms)).report;
@@ -263,7 +263,7 @@ TEST_CASE("GPipe's stages have no pairs: all forwards warm up, all backwards coo
   }
 }
 
-TEST_CASE("A split backward counts once, where its gradient leaves") {
+TEST_CASE("A split backward counts once, with its I") {
   const RunReport report =
       run_small({"0F0 0F1 0I0 0F2 0W0 0I1 0W1 0I2 0W2", "1F0 1I0 1F1 1W0 1I1 1F2 1W1 1I2 1W2"}, 3).report;
   CHECK(report.stages[0].warmup_forwards == 1);
@@ -274,7 +274,7 @@ TEST_CASE("A split backward counts once, where its gradient leaves") {
   CHECK(report.stages[1].cooldown_backwards == 0);
 }
 
-TEST_CASE("The report counts transfers and what they carry") {
+TEST_CASE("The report counts transfers and their bytes") {
   const Shape shape{.stages = 2, .microbatches = 3, .vpp = 2};
   Scenario scenario = uniform_scenario(shape, 1ms, 2ms);
   scenario.network.boundary_bytes = {Bytes{1}, Bytes{10}, Bytes{100}};
@@ -304,7 +304,7 @@ TEST_CASE("Every metric has a tag, a formula and one kind of value") {
   CHECK(metrics()[3].ratio(report) == Approx(72.0 / 192.0));
 }
 
-TEST_CASE("Colours change nothing about where the lines of a report break") {
+TEST_CASE("Colours do not change the line breaks of a report") {
   const Shape shape{.stages = 17, .microbatches = 8, .vpp = 1}; // too many for a chart, which draws '-' as colour
   Scenario scenario = uniform_scenario(shape, 1ms, 2ms, 20us);
   scenario.memory.activation.assign(shape.chunks(), Bytes{1 << 20});

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using Told = std::vector<std::string>;
+using Sentences = std::vector<std::string>;
 
 /// Every pass takes 10 ns of forward, 20 ns of backward, every transfer `comm`.
 StreamOutcome run_rows(const Rows& rows, Communicators communicators, Duration comm = 0ns) {
@@ -70,7 +70,7 @@ Rows eight_stages(std::size_t defer) {
 
 } // namespace
 
-TEST_CASE("A receive that was posted too early holds up the send behind it, by name") {
+TEST_CASE("A receive posted too early blocks the send after it, by name") {
   //  c = 4   stage 0  0F0[0,10) 0F1[10,20)
   //          stage 1            1F0[14,24)  1F1 could start at 28 if 0SEND_F1 were not after 2RECV_F0, [24,28)
   const StreamOutcome early = run_rows(two_ranks("2RECV_F0", "2RECV_F1"), Communicators::pair, 4ns);
@@ -78,48 +78,48 @@ TEST_CASE("A receive that was posted too early holds up the send behind it, by n
   CHECK(early.op("0SEND_F1").front == SimTime{28ns});
   CHECK(early.outcome.transfer("0F1") == between(28, 32));
   CHECK(early.outcome.task("1F1") == between(32, 42));
-  const Told told = early.stalls();
-  REQUIRE(!told.empty());
-  CHECK(told.front() == "stage 1's 1F1 waits 4 ns: 2RECV_F0 from stage 1 was posted before 0SEND_F1 on the same "
-                        "communicator of stage 0");
+  const Sentences stalls = early.stalls();
+  REQUIRE(!stalls.empty());
+  CHECK(stalls.front() == "stage 1's 1F1 waits 4 ns: 2RECV_F0 from stage 1 was posted before 0SEND_F1 on the same "
+                          "communicator of stage 0");
   // 0F1's transfer waited for 1F0's.
   const Timeline& timeline = early.outcome.timeline;
   CHECK(timeline.transfer_released_by[index(early.outcome.id("0F1"))] == early.outcome.id("1F0"));
   CHECK(timeline.waited_for_transfer[index(early.outcome.id("0F1"))]);
 }
 
-TEST_CASE("With a communicator per direction nothing stands behind a receive") {
+TEST_CASE("With a communicator per direction, nothing queues after a receive") {
   const StreamOutcome edge = run_rows(two_ranks("2RECV_F0", "2RECV_F1"), Communicators::edge, 4ns);
   CHECK(edge.outcome.transfer("0F1") == between(24, 28)); // its receive is launched after 1F0
   CHECK(edge.outcome.task("1F1") == between(28, 38));
   CHECK(edge.time(1, Label::stall) == 0ns);
 }
 
-TEST_CASE("In the warm-up a receive of the second chunk opens a bubble on the stages behind") {
+TEST_CASE("In the warm-up, a receive of the second chunk opens a bubble on the later stages") {
   //  early: 3RECV_F0 is done when 2F0 is, at 30; only then 0SEND_F1 gets in front, though 0F1 ended at 20
   const StreamOutcome early = run_rows(warm_up(true), Communicators::group);
   CHECK(early.outcome.task("2F0") == between(20, 30));
   CHECK(early.outcome.task("1F1") == between(30, 40));
   CHECK(early.time(1, Label::stall) == 20ns);
-  const Told told = early.stalls();
-  REQUIRE(told.size() >= 2);
-  CHECK(told[0] == "stage 1's 1F1 waits 10 ns: 3RECV_F0 from stage 2 was posted before 0SEND_F1 on the same "
-                   "communicator of stage 0");
-  CHECK(told[1] == "stage 1's 4F0 waits 10 ns: 3RECV_F1 from stage 2 was posted before 3SEND_F0 on the same "
-                   "communicator of stage 0");
+  const Sentences stalls = early.stalls();
+  REQUIRE(stalls.size() >= 2);
+  CHECK(stalls[0] == "stage 1's 1F1 waits 10 ns: 3RECV_F0 from stage 2 was posted before 0SEND_F1 on the same "
+                     "communicator of stage 0");
+  CHECK(stalls[1] == "stage 1's 4F0 waits 10 ns: 3RECV_F1 from stage 2 was posted before 3SEND_F0 on the same "
+                     "communicator of stage 0");
   const StreamOutcome late = run_rows(warm_up(false), Communicators::group);
   CHECK(late.outcome.task("1F1") == between(20, 30));
-  CHECK(late.stalls() == Told{});
+  CHECK(late.stalls() == Sentences{});
   CHECK(late.outcome.report.makespan + 10ns == early.outcome.report.makespan);
 }
 
-TEST_CASE("With eight stages the first receive of the second chunk holds the second microbatch up seven stages long") {
+TEST_CASE("With eight stages, the first receive of the second chunk delays the second microbatch on seven stages") {
   const StreamOutcome early = run_rows(eight_stages(0), Communicators::group);
   CHECK(early.outcome.task("7F0") == between(70, 80));
   CHECK(early.outcome.task("1F1") == between(80, 90)); // 0F1 ended at 20
-  const Told told = early.stalls();
-  CHECK(std::ranges::find(told, "stage 1's 1F1 waits 60 ns: 8RECV_F0 from stage 7 was posted before 0SEND_F1 on the "
-                                "same communicator of stage 0") != told.end());
+  const Sentences stalls = early.stalls();
+  CHECK(std::ranges::find(stalls, "stage 1's 1F1 waits 60 ns: 8RECV_F0 from stage 7 was posted before 0SEND_F1 on the "
+                                  "same communicator of stage 0") != stalls.end());
   const StreamOutcome deferred = run_rows(eight_stages(6), Communicators::group);
   CHECK(deferred.outcome.task("1F1") == between(20, 30));
   CHECK(deferred.outcome.report.makespan < early.outcome.report.makespan);
@@ -127,7 +127,7 @@ TEST_CASE("With eight stages the first receive of the second chunk holds the sec
   CHECK(run_rows(eight_stages(0), Communicators::pair).outcome.task("1F1") == between(20, 30));
 }
 
-TEST_CASE("A receive behind every send of the warm-up hangs: no stage has room for what it has not sent on") {
+TEST_CASE("A receive after every send of the warm-up hangs: every stage has unsent outputs") {
   const Written read = written(eight_stages(7));
   CHECK(find_hang(read.schedule, read.order, Communicators::group));
   CHECK(!find_hang(read.schedule, read.order, Communicators::pair));
@@ -135,7 +135,7 @@ TEST_CASE("A receive behind every send of the warm-up hangs: no stage has room f
   CHECK(!find_hang(sooner.schedule, sooner.order, Communicators::group));
 }
 
-TEST_CASE("Of several operations in front the one that nothing flowed for is named") {
+TEST_CASE("Of several operations in front, the one without a flowing transfer is named") {
   // Microbatch 2 comes from stage 1, which takes ten times as long for it: 1RECV_F2 is done at 104. After it 0SEND_F0
   // flows [104,108), which stands directly before 0SEND_F1.
   const Written read = written(
@@ -145,13 +145,14 @@ TEST_CASE("Of several operations in front the one that nothing flowed for is nam
   const StreamOutcome run = run_streams(read, scenario, Communicators::group);
   CHECK(run.outcome.transfer("0F1") == between(108, 112));
   CHECK(run.time(2, Label::stall) == 78ns);
-  CHECK(run.stalls() == Told{"stage 2's 1F1 waits 78 ns: 1RECV_F2 from stage 1 was posted before 0SEND_F1 on the same "
-                             "communicator of stage 0",
-                             "stage 1's 1F0 waits 4 ns: 1RECV_F2 from stage 1 was posted before 0SEND_F0 on the same "
-                             "communicator of stage 0"});
+  CHECK(run.stalls() ==
+        Sentences{"stage 2's 1F1 waits 78 ns: 1RECV_F2 from stage 1 was posted before 0SEND_F1 on the same "
+                  "communicator of stage 0",
+                  "stage 1's 1F0 waits 4 ns: 1RECV_F2 from stage 1 was posted before 0SEND_F0 on the same "
+                  "communicator of stage 0"});
 }
 
-TEST_CASE("An input that is there waits for the rest of its group") {
+TEST_CASE("An input that has arrived waits for the rest of its group") {
   // 1RECV_F0 is in a group with 1RECV_B..: here with the receive of microbatch 1, which comes 10 ns later.
   const StreamOutcome run =
       run_rows({"0F0 0SEND_F0 0F1 0SEND_F1", "(1RECV_F0;1RECV_F1) 1F0 1F1"}, Communicators::group);
@@ -169,11 +170,12 @@ TEST_CASE("A wait within a run for the rest of a group is a stall, by name") {
   CHECK(run.outcome.task("1F0") == between(10, 20));
   CHECK(run.outcome.task("1F1") == between(30, 40));
   CHECK(run.time(1, Label::stall) == 10ns);
-  CHECK(run.stalls() == Told{"stage 1's 1F1 waits 10 ns: 1RECV_F2 from stage 0, of the same group as 1RECV_F1 on stage "
-                             "1, had not finished"});
+  CHECK(run.stalls() ==
+        Sentences{"stage 1's 1F1 waits 10 ns: 1RECV_F2 from stage 0, of the same group as 1RECV_F1 on stage "
+                  "1, had not finished"});
 }
 
-TEST_CASE("A receive that was launched late is named with what it was launched behind") {
+TEST_CASE("A receive that was launched late is named with the task before it") {
   // 1RECV_F1 is launched after 1F0, and 3 ns of transfer that could have run beside it are lost.
   const StreamOutcome run =
       run_rows({"0F0 0SEND_F0! 0F1 0SEND_F1! 0F2 0SEND_F2!", "1RECV_F0 1F0 1RECV_F1 1F1 1RECV_F2 1F2"},
@@ -184,10 +186,10 @@ TEST_CASE("A receive that was launched late is named with what it was launched b
   CHECK(run.outcome.task("0F1") == between(25, 35));
   CHECK(run.outcome.cause("0F1") == Cause::send_activation);
   CHECK(run.time(0, Label::transfer) == 30ns);
-  CHECK(run.stalls() == Told{});
+  CHECK(run.stalls() == Sentences{});
 }
 
-TEST_CASE("A stage that waits for its own send, which is received late, stalls") {
+TEST_CASE("A stage that waits for its own send, received late, stalls") {
   // Stage 1 receives 0F1 after 1F0, which ends at 50.
   const Written read = written({"0F0 0SEND_F0! 0F1 0SEND_F1! 0F2 0SEND_F2", "1RECV_F0 1F0 1RECV_F1 1F1 1RECV_F2 1F2"});
   Scenario scenario = uniform_scenario(read.schedule.shape(), 10ns, 20ns);
@@ -196,7 +198,7 @@ TEST_CASE("A stage that waits for its own send, which is received late, stalls")
   CHECK(run.outcome.task("0F1") == between(10, 20));
   CHECK(run.outcome.task("0F2") == between(50, 60));
   CHECK(run.time(0, Label::stall) == 30ns);
-  CHECK(run.stalls() == Told{"stage 0's 0F2 waits 30 ns: stage 1 launched 1RECV_F1 late, after 1F0"});
+  CHECK(run.stalls() == Sentences{"stage 0's 0F2 waits 30 ns: stage 1 launched 1RECV_F1 late, after 1F0"});
 }
 
 } // namespace ppsim::test::stalls_test

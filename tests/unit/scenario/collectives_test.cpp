@@ -39,7 +39,7 @@ std::vector<std::string> notes_of(const Training& training, const Model& model =
 
 } // namespace
 
-TEST_CASE("A measured collective takes the time between those of its neighbours in size") {
+TEST_CASE("The time of a measured collective is interpolated between neighbouring sizes") {
   const LinkSheet link = link_of({measured(Collective::all_gather, 4)});
   CHECK(gathered(link, 4, 1000) == 10us);
   CHECK(gathered(link, 4, 2000) == 15us);      // half way
@@ -50,7 +50,7 @@ TEST_CASE("A measured collective takes the time between those of its neighbours 
   CHECK(gathered(link, 4, 0) == 0ns);
 }
 
-TEST_CASE("On other ranks a measured collective keeps its bus bandwidth, of the nearest number there is") {
+TEST_CASE("With other ranks, a measured collective keeps its bus bandwidth, from the nearest number of ranks") {
   const LinkSheet link = link_of({measured(Collective::all_gather, 4), measured(Collective::all_gather, 2, 2us)});
   CHECK(gathered(link, 4, 1000) == 10us);
   CHECK(gathered(link, 2, 1000) == 2us);
@@ -62,7 +62,8 @@ TEST_CASE("On other ranks a measured collective keeps its bus bandwidth, of the 
   CHECK(gathered(link_of({measured(Collective::all_gather, 0)}), 16, 1000) == 10us);
 }
 
-TEST_CASE("Gathering is scattering backwards, and both are an all-reduce, whichever was measured") {
+TEST_CASE(
+    "An all-gather takes as long as a reduce-scatter, and both as long as an all-reduce, whichever was measured") {
   const auto time = [](const LinkSheet& link, Collective collective) {
     return collective_time(link, collective, 4, Bytes{1000});
   };
@@ -76,12 +77,12 @@ TEST_CASE("Gathering is scattering backwards, and both are an all-reduce, whiche
   const LinkSheet reduce = link_of({measured(Collective::all_reduce, 4)});
   CHECK(time(reduce, Collective::all_reduce) == 10us);
   CHECK(time(reduce, Collective::all_gather) == 5us);
-  // No other says what an exchange takes: computed.
+  // No other file has the time of an exchange: computed.
   CHECK(time(both, Collective::all_to_all) == 750ns);
   CHECK(time(link_of({measured(Collective::all_to_all, 4)}), Collective::all_gather) == 750ns);
 }
 
-TEST_CASE("Files go before the tables that a link is shipped with, which answer for what no file is of") {
+TEST_CASE("Files replace the shipped tables of a link, which apply to collectives without a file") {
   MeasuredCollective shipped = measured(Collective::all_reduce, 4, 30us);
   shipped.source.clear();
   const auto reduced = [](const LinkSheet& link) {
@@ -92,7 +93,7 @@ TEST_CASE("Files go before the tables that a link is shipped with, which answer 
   CHECK(reduced(link_of({shipped, measured(Collective::all_reduce, 8)})) < 30us);
 }
 
-TEST_CASE("A layer's collectives are those that were measured over its links") {
+TEST_CASE("A layer's collectives use the measurements of their links") {
   Training training{.tensor_parallel = 4};
   training.tensor_link = link_of({});
   const auto layer = [&] { return model_costs(find_model("llama-2-7b"), find_device("a100"), training).dense_layer; };
@@ -112,7 +113,7 @@ TEST_CASE("A layer's collectives are those that were measured over its links") {
   CHECK(layer().gather == Duration{layer().parameter_bytes.count() * 200'000 / 30'000});
 }
 
-TEST_CASE("What is not as it was measured is said of each link") {
+TEST_CASE("Collectives that are not used as measured are noted for each link") {
   CHECK(notes_of({.tensor_parallel = 4, .tensor_link = link_of({})}).empty());
   CHECK(
       notes_of({.tensor_parallel = 4,

@@ -11,7 +11,7 @@ namespace ppsim::test::document_test {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("A scenario document is written in its order, comments above their keys, an empty line above tables") {
+TEST_CASE("A scenario document is written in order, comments above their keys, an empty line above tables") {
   ScenarioDocument document;
   document.add_comment("Made by hand");
   document.add("stages", "2");
@@ -29,7 +29,7 @@ TEST_CASE("A scenario document is written in its order, comments above their key
   CHECK(ScenarioDocument{}.text().empty());
 }
 
-TEST_CASE("A key that is set keeps its place and its comment; a new one stands behind the others, before the tables") {
+TEST_CASE("A key that is set keeps its position and its comment; a new one follows the others, before the tables") {
   ScenarioDocument document;
   document.add("tokens", "8", "Of one microbatch");
   document.add("width", "4");
@@ -50,7 +50,7 @@ TEST_CASE("Keys of a scenario document are found, those of its tables are not") 
   CHECK(document.find("from") == nullptr);
 }
 
-TEST_CASE("A comment is one line of UTF-8, whatever it is made of") {
+TEST_CASE("A comment is one line of UTF-8 for any input") {
   ScenarioDocument document;
   document.add("source", "\"log\"", "of \xC3\xBC\nstages = 9\x1B\xFF");
   CHECK(document.text() == "# of \xC3\xBC?stages = 9??\nsource = \"log\"\n");

@@ -1,4 +1,4 @@
-// Layout strings: what they describe, how they are written, and what is refused.
+// Layout strings: parsing, writing and errors.
 
 #include "ppsim/scenario/layout.hpp"
 #include "support/runs.hpp"
@@ -37,7 +37,7 @@ std::string refusal(std::string_view text) {
 
 } // namespace
 
-TEST_CASE("A layout string says what each chunk holds, the embedding on the first and the loss on the last") {
+TEST_CASE("A layout string describes each chunk, with the embedding on the first and the loss on the last") {
   const Layout layout = parse_layout("Ett|t|L");
   CHECK(layout == Layout{{.layers = 2, .embedding = true}, {.layers = 1}, {.loss = true}});
   CHECK(count_layers(layout) == 3);
@@ -74,7 +74,7 @@ TEST_CASE("A layout is written with repetitions where they are shorter") {
   CHECK(written("E|(tt|)*29,m|L") == "E|(tt|)*29,m|L");
 }
 
-TEST_CASE("The embedding comes first, the loss last, layers for multi-token prediction behind the others") {
+TEST_CASE("The embedding comes first, the loss last, layers for multi-token prediction after the others") {
   CHECK(refusal("tt|tL").starts_with("`layout`: must start with E"));
   CHECK(refusal("|EtL").starts_with("`layout`: 'E', the embedding, must be the first letter"));
   CHECK(refusal("EtEL").starts_with("`layout`: 'E', the embedding, must be the first letter and the only E"));
@@ -88,7 +88,7 @@ TEST_CASE("The embedding comes first, the loss last, layers for multi-token pred
   CHECK(refusal("").starts_with("`layout`: must start with E"));
 }
 
-TEST_CASE("What is not understood is named with its position") {
+TEST_CASE("Invalid parts are named with their position") {
   CHECK(refusal("Et|T|L").starts_with("`layout`: 'T' at position 4 is not understood -- E embedding, t layer"));
   CHECK(refusal("Et |L").starts_with("`layout`: ' ' at position 3"));
   CHECK(refusal("E((t|)*2)*2L") == "`layout`: '(' at position 3 is inside other parentheses -- write out one of them");

@@ -12,7 +12,7 @@ namespace ppsim::test::model_check_test {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("What does not fit together is refused with the nearest that does") {
+TEST_CASE("Values that do not fit together are refused with the nearest ones that do") {
   const auto refused = [](const Model& model, const Training& training) {
     return refusal_of([&] { static_cast<void>(model_costs(model, find_device("a100"), training)); }).lines;
   };
@@ -92,7 +92,7 @@ TEST_CASE("What does not fit together is refused with the nearest that does") {
               "`efficiency`: is 1.5 -- a share of the datasheet's rates from 0.001 to 1: 0.7"});
 }
 
-TEST_CASE("The largest sizes that are allowed overflow nothing: they are refused") {
+TEST_CASE("The largest sizes in range overflow nothing: they are refused") {
   Model model = small_moe();
   model.hidden = model.ffn_hidden = model.heads = model.kv_heads = model.head_dim = ModelLimits::width;
   model.vocab = model.sequence_length = ModelLimits::tokens;
@@ -108,7 +108,7 @@ TEST_CASE("The largest sizes that are allowed overflow nothing: they are refused
             .starts_with("`microbatch-size`: a layer takes longer than a day"));
 }
 
-TEST_CASE("An unknown name is answered with the nearest one, or with the list") {
+TEST_CASE("An unknown name gets the nearest one as hint, or the list") {
   CHECK(refusal_of([] { static_cast<void>(find_model("lama-3-70b")); }).lines ==
         std::vector<std::string>{"`model`: unknown model 'lama-3-70b' -- did you mean 'llama-3-70b'? 'ppsim list "
                                  "models' lists them; a model of your own is a .toml file"});

@@ -56,7 +56,7 @@ TEST_CASE("Shipped models have as many parameters as their published weights") {
   CHECK(parameters_of("llama-3-405b") == 405'853'388'800);
 }
 
-TEST_CASE("Shipped models have the size that is in their name") {
+TEST_CASE("Shipped models have the size in their name") {
   const std::vector<std::pair<std::string_view, double>> sizes{{"gpt3-175b", 175e9},
                                                                {"gpt-22b", 22e9},
                                                                {"gpt-175b", 175e9},
@@ -104,7 +104,7 @@ TEST_CASE("A GPT layer has the operations of the Zero Bubble paper's Table 1") {
   }
 }
 
-TEST_CASE("A GPT layer keeps sb(34h + 5as), of which W needs 32sbh") {
+TEST_CASE("A GPT layer keeps sb(34h + 5as), and W needs 32sbh of it") {
   for (const std::string_view name : {"zero-bubble-1.5b", "zero-bubble-6.2b", "gpt-22b", "gpt-530b"}) {
     INFO(name);
     const Model& model = find_model(name);
@@ -155,7 +155,7 @@ TEST_CASE("Full recomputation keeps a layer's input and repeats its forward") {
   CHECK(kept("gpt-1t") == Approx(9.4).margin(0.15));
 }
 
-TEST_CASE("Units of layers keep one input each, and are there as a whole; a block is only the first layers") {
+TEST_CASE("Units of layers keep one input each and are restored as a whole; a block is only the first layers") {
   const Model& model = find_model("gpt-22b");
   const ModelCosts costs = model_costs(model, find_device("a100"), {.tensor_parallel = 8});
   const Layout layout{{.layers = 5}};
@@ -173,7 +173,7 @@ TEST_CASE("Units of layers keep one input each, and are there as a whole; a bloc
                        layer.activation - costs.boundary});
 }
 
-TEST_CASE("Modules that are recomputed drop what they made, and run again") {
+TEST_CASE("Recomputed modules drop their outputs and run again") {
   const Model& model = find_model("deepseek-v3");
   Training training = round_training();
   const auto layer = [&](std::vector<RecomputeModule> modules) {
@@ -220,7 +220,7 @@ TEST_CASE("Flash attention keeps no scores but 4 bytes a row, and computes them 
   CHECK(layer.selective == RecomputeCosts{0ns, layer.activation});
 }
 
-TEST_CASE("Grouped queries and a gate change the matrices as they should") {
+TEST_CASE("Grouped queries and a gate change the matrices accordingly") {
   // Llama 3 8B, per token: queries and output 2h^2, keys and values 2h*h/4, FFN 3h*3.5h multiplications.
   const std::int64_t h = 4096;
   const std::int64_t s = 8192;
@@ -276,7 +276,7 @@ TEST_CASE("Efficiency lengthens all but communication, and fp8 shortens the matr
   CHECK(flops == model_costs(model, round_device(), {.tensor_parallel = 2}).dense_layer.flops);
 }
 
-TEST_CASE("Tensor parallelism costs two all-reduces in each direction, of which the backward hides what W covers") {
+TEST_CASE("Tensor parallelism costs two all-reduces in each direction, and the backward hides what W covers") {
   Training training = round_training();
   training.tensor_parallel = 4;
   const Model& model = find_model("gpt2-xl");
@@ -298,7 +298,7 @@ TEST_CASE("Tensor parallelism costs two all-reduces in each direction, of which 
   }
 }
 
-TEST_CASE("What an operation is limited by says how long it takes") {
+TEST_CASE("The limit of an operation determines its time") {
   // A round device: 1 TFLOPS, 1 TB/s; all of both is reached, but half by fused attention.
   DeviceSheet device = round_device();
   device.reached = {.products = whole_share,
@@ -329,13 +329,13 @@ TEST_CASE("What an operation is limited by says how long it takes") {
   CHECK(model_costs(model, device, training).dense_layer.forward == 10s);
 }
 
-TEST_CASE("Experts may be spread over tensor-parallel ranks, and their exchange stays within a node where they fit") {
+TEST_CASE("Experts may be split over tensor-parallel ranks, and their exchange stays within a node if they fit") {
   Model model = small_moe();
   Training training{.tensor_parallel = 2, .expert_parallel = 4, .data_parallel = 2};
   CHECK(training.expert_tensor_ranks() == 1); // 4 do not divide 2: over both kinds of ranks
   const BlockCosts spread = model_costs(model, round_device(), training).moe_layer;
   training.expert_parallel = 2;
-  CHECK(training.expert_tensor_ranks() == 2); // as many as tensor parallelism has
+  CHECK(training.expert_tensor_ranks() == 2); // same as tensor parallelism
   const BlockCosts split = model_costs(model, round_device(), training).moe_layer;
   CHECK(spread.parameters == split.parameters);                // one whole expert, or two halves
   CHECK(spread.forward_collective < split.forward_collective); // nothing to gather and scatter
@@ -393,7 +393,7 @@ TEST_CASE("Experts are routed evenly, sent to their ranks and back, and held by 
   CHECK(split.moe_layer.optimizer_bytes == Bytes{336 / 8 * 12 + 96 / 2 * 12});
 }
 
-TEST_CASE("Latent attention has narrow matrices that no rank shares, and gathers their outputs") {
+TEST_CASE("Latent attention has narrow matrices that every rank holds, and gathers their outputs") {
   Model model = small_moe();
   model.experts = model.experts_per_token = model.shared_experts = model.expert_ffn_hidden = model.dense_layers = 0;
   model.q_lora_rank = 6;
@@ -443,7 +443,7 @@ TEST_CASE("Embedding and output layer are reduced and gathered over tensor-paral
   CHECK(whole.output.input_grad_collective == 2 * exchange);
 }
 
-TEST_CASE("Mixed precision with Adam takes 18 bytes a parameter, of which a distributed optimizer divides 12") {
+TEST_CASE("Mixed precision with Adam takes 18 bytes per parameter, and a distributed optimizer shards 12 of them") {
   const Model& model = find_model("llama-3-8b");
   const auto bytes = [&](const Training& training) {
     const BlockCosts layer = model_costs(model, find_device("h100"), training).dense_layer;
@@ -489,7 +489,7 @@ TEST_CASE("Context parallelism divides what a layer computes, keeps and sends") 
   CHECK(four.dense_layer.parameters == one.dense_layer.parameters);
 }
 
-TEST_CASE("A tied embedding is held at both ends, and its gradient is what they share") {
+TEST_CASE("A tied embedding is held at both ends, which share its gradient") {
   const ModelCosts costs =
       model_costs(find_model("gpt2-xl"), find_device("a100"), {.sequence_length = 1000, .tensor_parallel = 5});
   const std::int64_t rows = 10052; // a fifth of 50257, rounded up

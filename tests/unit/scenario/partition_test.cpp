@@ -32,7 +32,7 @@ constexpr Shape eight{.stages = 8, .microbatches = 8, .vpp = 1};
 
 } // namespace
 
-TEST_CASE("Layers are spread evenly over the chunks") {
+TEST_CASE("Layers are distributed evenly over the chunks") {
   CHECK(split(four_by_two, 24) == Layers(8, 3));
   CHECK(split(eight, 8) == Layers(8, 1));
 }
@@ -42,7 +42,7 @@ TEST_CASE("A remainder gives one layer more to the first chunks") {
   CHECK(split(four_by_two, 10) == Layers{2, 2, 1, 1, 1, 1, 1, 1});
 }
 
-TEST_CASE("The first and the last stage may hold a number of their own, the rest is spread over the others") {
+TEST_CASE("The first and the last stage may have their own number, and the rest is distributed over the others") {
   CHECK(split(eight, 24, 2, 2) == Layers{2, 4, 4, 3, 3, 3, 3, 2}); // 20 over 6
   CHECK(split(eight, 29, 1) == Layers{1, 4, 4, 4, 4, 4, 4, 4});
   CHECK(split(eight, 29, {}, 1) == Layers{4, 4, 4, 4, 4, 4, 4, 1});
@@ -53,7 +53,7 @@ TEST_CASE("A stage's own number is divided over its chunks, which loop placement
   CHECK(split(four_by_two, 24, 2, 4) == Layers{1, 5, 5, 2, 1, 4, 4, 2});
 }
 
-TEST_CASE("Two stages with numbers of their own must hold all layers") {
+TEST_CASE("Two stages with their own numbers must hold all layers") {
   const Shape two{.stages = 2, .microbatches = 1, .vpp = 1};
   CHECK(split(two, 7, 3, 4) == Layers{3, 4});
   CHECK(refusal(two, 8, 3, 4) == "`layers`: 8 layers, but the first and last stage hold 7 -- make the counts add up");
@@ -72,7 +72,7 @@ TEST_CASE("A stage's own number must divide over its chunks") {
   CHECK(refusal(four_by_two, 24, {}, 5).starts_with("`last-stage-layers`: 5 layers do not divide"));
 }
 
-TEST_CASE("With one stage there is no first and last to tell apart") {
+TEST_CASE("One stage has no separate first and last numbers") {
   const Shape one{.stages = 1, .microbatches = 1, .vpp = 1};
   CHECK(split(one, 5) == Layers{5});
   CHECK(split(one, 5, 5) == Layers{5});

@@ -34,7 +34,7 @@ TEST_CASE("A chunk costs its share of the stage, rounded to the nearest nanoseco
   CHECK(divide_rounded(0, 7) == 0);
 }
 
-TEST_CASE("A uniform scenario halves the backward, an odd nanosecond going to the input gradient") {
+TEST_CASE("A uniform scenario halves the backward, with an odd nanosecond in the input gradient") {
   const Scenario scenario = uniform_scenario({.stages = 2, .microbatches = 3, .vpp = 2}, 5ns, 6ns, 4ns);
   CHECK(scenario.costs.forward == std::vector<Duration>(4, 3ns));
   CHECK(scenario.costs.input_grad == std::vector<Duration>(4, 2ns)); // 6/2 = 3 = 2 + 1
@@ -55,7 +55,7 @@ TEST_CASE("A transfer on an idle link takes its latency and its bytes over the b
   CHECK(network.transfer_time(1, true) == 26ns);
 }
 
-TEST_CASE("Between nodes latency and bandwidth are those between nodes, where they are given") {
+TEST_CASE("Between nodes, latency and bandwidth are the inter-node ones, if given") {
   Network network;
   network.latency = {5ns};
   network.boundary_bytes = {Bytes{100}};
@@ -154,7 +154,7 @@ TEST_CASE("The accounts of all stages together stay in range, not only the makes
   CHECK(refusal_of([&] { validate(scenario); }).lines.size() == 1);
 }
 
-TEST_CASE("Everything that is wrong with a scenario is said at once") {
+TEST_CASE("All problems of a scenario are reported together") {
   Scenario scenario = uniform_scenario({.stages = 2, .microbatches = 2, .vpp = 1}, 10ns, 20ns);
   scenario.costs.forward = {-1ns, -2ns, 3ns};
   scenario.memory.gradients.clear();

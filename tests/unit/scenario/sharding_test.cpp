@@ -38,7 +38,8 @@ Training round_training(std::int64_t link_bandwidth = 1'000'000'000) {
 
 } // namespace
 
-TEST_CASE("Keys and values go around the ranks of a sequence beside the attention, which hides as much as it takes") {
+TEST_CASE(
+    "Keys and values pass around the ranks of a sequence during attention, which hides its own duration of them") {
   Training training = round_training();
   training.context_parallel = 2;
   const BlockCosts ring = layer_of(training);
@@ -52,7 +53,7 @@ TEST_CASE("Keys and values go around the ranks of a sequence beside the attentio
   CHECK(layer_of(training).forward_collective == 0ns);
 }
 
-TEST_CASE("Keys and values are gathered, or all are exchanged for heads, with nothing beside them") {
+TEST_CASE("Keys and values are gathered, or exchanged for heads, with nothing overlapped") {
   Training training = round_training();
   training.context_parallel = 2;
   training.context_exchange = ContextExchange::all_gather;
@@ -63,7 +64,7 @@ TEST_CASE("Keys and values are gathered, or all are exchanged for heads, with no
   CHECK(layer_of(training).input_grad_collective == 192ns);
 }
 
-TEST_CASE("Divided gradients are reduced behind each backward, divided parameters gathered for each pass") {
+TEST_CASE("Sharded gradients are reduced after each backward, sharded parameters gathered for each pass") {
   Training training = round_training();
   training.data_parallel = 4;
   const BlockCosts whole = layer_of(training);
@@ -94,7 +95,7 @@ TEST_CASE("Divided gradients are reduced behind each backward, divided parameter
   CHECK(layer_of(training).parameter_bytes == whole.parameter_bytes);
   training.data_parallel = 4;
 
-  // A pass of two layers waits for the first one besides.
+  // A pass of two layers also waits for the first one.
   Model model = small_moe();
   model.experts = model.experts_per_token = model.shared_experts = model.expert_ffn_hidden = model.dense_layers = 0;
   const ModelCosts costs = model_costs(model, round_device(), training);
@@ -103,7 +104,7 @@ TEST_CASE("Divided gradients are reduced behind each backward, divided parameter
   CHECK(chunks[0].forward_collective == chunks[0].forward - 2 * whole.forward);
 }
 
-TEST_CASE("Two layers of divided parameters are there whole on each stage, whatever its chunks") {
+TEST_CASE("Two layers of sharded parameters are gathered on each stage at a time, whatever its chunks") {
   const auto parameters = [](const std::string& vpp, const std::string& stage) {
     const BuiltRun run = build_run(cli::parse_arguments(
         cli::find_command("simulate"), {"--model", "llama-3-8b", "--device", "h100", "--stages", "2", "--mb", "4",

@@ -71,7 +71,7 @@ TEST_CASE("At F = B Chimera's units follow one another without a gap") {
   }
 }
 
-TEST_CASE("Chimera's closed form counts what each unit waits where F and B differ") {
+TEST_CASE("Chimera's closed form includes the waits of each unit if F and B differ") {
   // p = 4, m = 8 is two units: 2(B + |F-B|) = 2(2 + 1) over 8 * 3
   CHECK(form(4, 8, 1ms, 2ms)->value == Approx(6.0 / 24.0));
   CHECK(simulated(4, 8, 1ms, 2ms).makespan == 30ms);
@@ -83,7 +83,7 @@ TEST_CASE("Chimera's closed form counts what each unit waits where F and B diffe
   CHECK(simulated(4, 6, 1ms, 1ms).makespan == 16ms);
 }
 
-TEST_CASE("Chimera's closed form is left out where a last unit is short and F and B differ, and with transfers") {
+TEST_CASE("Chimera's closed form is omitted if a last unit is short and F and B differ, and with transfers") {
   CHECK(!form(4, 6, 1ms, 2ms));
   CHECK(!form(4, 8, 1ms, 2ms, 1us));
 }

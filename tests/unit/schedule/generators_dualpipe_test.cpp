@@ -75,12 +75,12 @@ TEST_CASE("DualPipeV runs on a single stage, which is the turn") {
 }
 
 TEST_CASE("At the turn an odd number of drain rounds splits the backwards from the middle of a round on") {
-  // p = 3, m = 6, last stage: three rounds of 3B 2B, six backwards, of which the last three are split
+  // p = 3, m = 6, last stage: three rounds of 3B 2B, six backwards, the last three split
   const std::string row = rows_of(generate("dualpipe-v", {.stages = 3, .microbatches = 6, .vpp = 2}))[2];
   CHECK(row.ends_with("3B3 2B3 3B4 2I4 3I5 2I5 2W4 3W5 2W5"));
 }
 
-TEST_CASE("DualPipe refuses what its source refuses, with the nearest values that work") {
+TEST_CASE("DualPipe refuses the same as its source, with the nearest values that work") {
   CHECK(
       refusal("dualpipe", {.stages = 3, .microbatches = 8, .vpp = 1}).first() ==
       "`stages`: must be even here, as stages s and p-1-s hold the same chunks, got 3 -- 2 and 4 are the nearest to 3");

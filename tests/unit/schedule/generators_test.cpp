@@ -38,7 +38,7 @@ TEST_CASE("Sequential runs one microbatch at a time, chunks up and then down") {
         Rows{"0F0 2F0 2B0 0B0 0F1 2F1 2B1 0B1", "1F0 3F0 3B0 1B0 1F1 3F1 3B1 1B1"});
 }
 
-TEST_CASE("GPipe runs all forwards, then all backwards, ascending or as the paper draws it") {
+TEST_CASE("GPipe runs all forwards, then all backwards, ascending or in the paper's order") {
   CHECK(rows_of(generate("gpipe", {.stages = 2, .microbatches = 3, .vpp = 1})) ==
         Rows{"0F0 0F1 0F2 0B0 0B1 0B2", "1F0 1F1 1F2 1B0 1B1 1B2"});
   CHECK(rows_of(generate("gpipe", {.stages = 2, .microbatches = 3, .vpp = 1}, {}, true)) ==
@@ -63,7 +63,7 @@ TEST_CASE("Eager 1F1B warms up with 2(p-1-s) forwards") {
         Rows{"0F0 0B0", "1F0 1B0", "2F0 2B0"});
 }
 
-TEST_CASE("Looped BFS runs all microbatches of a chunk before the next chunk, and goes back the way it came") {
+TEST_CASE("Looped BFS runs all microbatches of a chunk before the next chunk, and the backwards in reverse") {
   CHECK(rows_of(generate("looped-bfs", {.stages = 2, .microbatches = 3, .vpp = 2})) ==
         Rows{"0F0 0F1 0F2 2F0 2F1 2F2 2B2 2B1 2B0 0B2 0B1 0B0", "1F0 1F1 1F2 3F0 3F1 3F2 3B2 3B1 3B0 1B2 1B1 1B0"});
 }
@@ -115,7 +115,7 @@ TEST_CASE("Every schedule that takes one stage and one microbatch keeps the stag
   }
 }
 
-TEST_CASE("Every schedule says its order, promise, constraints and source") {
+TEST_CASE("Every schedule describes its order, promise, constraints and source") {
   for (const Generator* generator : generators()) {
     CAPTURE(generator->name);
     CHECK(!generator->placement.empty());
@@ -128,7 +128,7 @@ TEST_CASE("Every schedule says its order, promise, constraints and source") {
   }
 }
 
-TEST_CASE("What others call a schedule means ours") {
+TEST_CASE("Other names of schedules map to ours") {
   const std::vector<std::pair<std::string_view, std::string_view>> meant{
       {"naive", "sequential"},
       {"F-then-B", "gpipe"},
@@ -163,7 +163,7 @@ TEST_CASE("What others call a schedule means ours") {
   }
 }
 
-TEST_CASE("An unknown schedule is answered with the nearest, or with what others call so") {
+TEST_CASE("An unknown schedule gets the nearest as hint, or our name for it") {
   const auto words = [](std::string_view name) { return refusal_of([&] { (void)find_generator(name); }).first(); };
   CHECK(words("1fb1") == "`schedule`: unknown schedule '1fb1' -- did you mean '1f1b'? 'ppsim list schedules' lists "
                          "all; `schedule-file` reads other orders");
@@ -180,7 +180,7 @@ TEST_CASE("An unknown schedule is answered with the nearest, or with what others
                                 "`schedule-file` reads other orders");
 }
 
-TEST_CASE("A number of microbatches that p does not divide is answered with the nearest two") {
+TEST_CASE("A number of microbatches that is not a multiple of p gets the nearest two as hint") {
   CHECK(refusal("interleaved", {.stages = 4, .microbatches = 10, .vpp = 2}) ==
         "`mb`: must be a multiple of p = 4 here, got 10 -- 8 and 12 are the nearest to 10; or give `group-size`, with "
         "m mod g = 0 or >= p");
@@ -262,7 +262,7 @@ TEST_CASE("A shape beyond the limits is refused before anything is made") {
             .starts_with("`vpp`: 4 stages x"));
 }
 
-TEST_CASE("Everything that a schedule refuses is said at once") {
+TEST_CASE("All problems with a schedule's request are reported together") {
   const Refusal refusal =
       refusal_of([] { (void)generate("1f1b", {.stages = 0, .microbatches = 0, .vpp = 2}, 3, true); });
   CHECK(refusal.lines.size() == 5);
@@ -277,7 +277,7 @@ TEST_CASE("Closed forms of equal stages without transfers") {
   CHECK(form("interleaved", uniform_scenario(four_by_eight_by_two, 1ms, 2ms))->formula == "(p-1)/(v*m)");
 }
 
-TEST_CASE("Closed forms with transfers exist where latency is paid a known number of times") {
+TEST_CASE("Closed forms with transfers exist if latency counts a known number of times") {
   // gpipe: 2(p-1)c more: (3 * 30 + 6 * 5) / (8 * 30); sequential: p-1 + 2(p-1)c/(F+B)
   CHECK(form("gpipe", uniform_scenario(four_by_eight, 10ns, 20ns, 5ns))->value == Approx(120.0 / 240.0));
   CHECK(form("sequential", uniform_scenario(four_by_eight, 10ns, 20ns, 5ns))->value == Approx(4.0));
@@ -286,7 +286,7 @@ TEST_CASE("Closed forms with transfers exist where latency is paid a known numbe
   CHECK(!form("interleaved", uniform_scenario(four_by_eight_by_two, 10ns, 20ns, 5ns)));
 }
 
-TEST_CASE("Looped BFS waits between chunks where m microbatches are done before the first is round all stages") {
+TEST_CASE("Looped BFS waits between chunks if m microbatches end before the first has passed all stages") {
   const auto overhead = [](std::size_t microbatches, Duration comm) {
     return form("looped-bfs", uniform_scenario({.stages = 4, .microbatches = microbatches, .vpp = 2}, 10ns, 20ns, comm))
         ->value;
@@ -312,7 +312,7 @@ TEST_CASE("Eager 1F1B pays for transfers once, as GPipe does, until two of them 
   CHECK(form("eager-1f1b", three)->value == Approx((2.0 * 70.0 + 2.0 * 10.0) / 240.0));
 }
 
-TEST_CASE("No closed form is given where it would not hold") {
+TEST_CASE("No closed form is given if it would not hold") {
   const Scenario equal = uniform_scenario(four_by_eight, 10ns, 20ns, 5ns);
   Scenario scenario = equal;
   scenario.costs.forward[2] = 11ns;

@@ -50,7 +50,7 @@ TEST_CASE("Interleaved zero bubble runs a forward and an input gradient in turn,
              "2F0 2I0 2F1 2I1 2F2 2I2 2W0 2F3 2I3 2W1 2W2 2W3"});
 }
 
-TEST_CASE("Interleaved zero bubble over two chunks has its rounds as long as p microbatches or more") {
+TEST_CASE("Interleaved zero bubble over two chunks has rounds of p microbatches or more") {
   // m div p = 3 rounds of 2
   const Schedule schedule = generate("zb-interleaved", {.stages = 2, .microbatches = 6, .vpp = 2});
   CHECK(
@@ -66,7 +66,8 @@ TEST_CASE("Interleaved zero bubble with fewer microbatches than stages is one ro
              "2F0 2F1 6F0 6F1 6I0 6I1 2I0 6W0 2I1 6W1 2W0 2W1", "3F0 3F1 7F0 7I0 7F1 7I1 3I0 3I1 7W0 7W1 3W0 3W1"});
 }
 
-TEST_CASE("Interleaved zero bubble refuses microbatches that do not go into equal rounds, and names the nearest two") {
+TEST_CASE(
+    "Interleaved zero bubble refuses microbatches that do not divide into equal rounds, and names the nearest two") {
   CHECK(refusal("zb-interleaved", {.stages = 4, .microbatches = 9, .vpp = 2}) ==
         "`mb`: must be a multiple of its 2 rounds (m div p) here, got 9 -- 8 and 10 are the nearest to 9");
   CHECK(refusal("zb-interleaved", {.stages = 4, .microbatches = 23, .vpp = 1}) ==
@@ -75,7 +76,7 @@ TEST_CASE("Interleaved zero bubble refuses microbatches that do not go into equa
   CHECK_NOTHROW(generate("zb-interleaved", {.stages = 4, .microbatches = 7, .vpp = 2}));  // one round
 }
 
-TEST_CASE("The closed form of interleaved zero bubble holds where a weight gradient is no longer than F and I") {
+TEST_CASE("The closed form of interleaved zero bubble holds if a weight gradient is not longer than F and I") {
   const Shape shape{.stages = 4, .microbatches = 8, .vpp = 2};
   CHECK(form("zb-interleaved", equal_chunks(shape, 5ns, 4ns, 3ns))->value == Approx(3.0 * 6.0 / (16.0 * 12.0)));
   CHECK(!form("zb-interleaved", equal_chunks(shape, 2ns, 4ns, 3ns)));
@@ -94,7 +95,7 @@ TEST_CASE("ZB-V on two stages, by hand") {
   CHECK(warmups(schedule) == std::vector<std::size_t>{3, 3}); // 2p-1 on every stage
 }
 
-TEST_CASE("ZB-V with fewer than 2p-1 microbatches is the order of 2p-1 without those that are missing") {
+TEST_CASE("ZB-V with fewer than 2p-1 microbatches is the order of 2p-1 without the missing ones") {
   const Schedule schedule = generate("zb-v", {.stages = 2, .microbatches = 1, .vpp = 2});
   CHECK(rows_of(schedule) == Rows{"0F0 3F0 3I0 3W0 0I0 0W0", "1F0 2F0 2I0 2W0 1I0 1W0"});
   CHECK(warmups(schedule) == std::vector<std::size_t>{1, 2});

@@ -33,13 +33,13 @@ std::optional<ClosedForm> form(const Shape& shape, Duration forward, Duration ba
 
 } // namespace
 
-TEST_CASE("Hanayo's microbatches turn around on the stage where they are, every second step a new one") {
+TEST_CASE("Hanayo's microbatches turn around on their stage, with a new one every second step") {
   // The chunk of microbatch k runs F in step c + 2k and B in step 6 - c + 2k, where a step has room for both.
   CHECK(rows_of(generate("hanayo", shape(2, 2, 1))) ==
         Rows{"0F0 0F1 3F0 3B0 3F1 3B1 0B0 0B1", "1F0 2F0 1F1 2F1 2B0 1B0 2B1 1B1"});
 }
 
-TEST_CASE("A further unit of Hanayo begins where the first has left room, and may be short") {
+TEST_CASE("The next unit of Hanayo begins as soon as the first leaves gaps, and may be short") {
   // microbatch 2 enters in step 4
   CHECK(rows_of(generate("hanayo", shape(2, 3, 1))) ==
         Rows{"0F0 0F1 3F0 3B0 0F2 3F1 3B1 0B0 3F2 3B2 0B1 0B2", "1F0 2F0 1F1 2F1 2B0 1F2 1B0 2F2 2B1 1B1 2B2 1B2"});
@@ -50,7 +50,7 @@ TEST_CASE("Two waves go down and up the stages twice") {
         Rows{"0F0 3F0 4F0 7F0 7B0 4B0 3B0 0B0", "1F0 2F0 5F0 6F0 6B0 5B0 2B0 1B0"});
 }
 
-TEST_CASE("Hanayo's chunks are placed in waves, two a stage where `vpp` is not given") {
+TEST_CASE("Hanayo's chunks are placed in waves, two per stage by default") {
   const Generator& hanayo = find_generator("hanayo");
   CHECK(hanayo.vpp.standard == 2);
   CHECK(hanayo.place({.shape = shape(3, 1, 1)}) == placement_of(generate("hanayo", shape(3, 1, 1))));
@@ -84,7 +84,7 @@ TEST_CASE("Hanayo is no slower than the 1F1B-V order of the zero-bubble schedule
   CHECK(simulated(shape(4, 8, 1), 500ns, 1000ns).makespan == 30'000ns);
 }
 
-TEST_CASE("Hanayo's closed form names what a last unit lacks") {
+TEST_CASE("Hanayo's closed form depends on the missing microbatches of a last unit") {
   CHECK(form(shape(4, 8, 2), 1ms, 2ms)->value == Approx(12.0 / (32.0 * 3.0)));
   CHECK(form(shape(4, 8, 2), 1ms, 2ms)->formula == "2(p-1)max(F,B)/(vm(F+B))");
   // m = 5 lacks 3 of 8, each 2 chunks: (6 + 6) * 2

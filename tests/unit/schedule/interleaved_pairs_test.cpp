@@ -1,4 +1,4 @@
-// Interleaved 1F1B whose forwards and backwards run as pairs (--overlap-moe-expert-parallel-comm).
+// Interleaved 1F1B with forwards and backwards as pairs (--overlap-moe-expert-parallel-comm).
 
 #include "ppsim/schedule/generators.hpp"
 #include "ppsim/study/evaluate.hpp"
@@ -32,7 +32,7 @@ std::size_t pairs_of(const Schedule& schedule, std::size_t stage) {
 
 } // namespace
 
-TEST_CASE("Each stage runs one forward more ahead, and then pairs of a forward and a backward") {
+TEST_CASE("Each stage runs one more warm-up forward, and then pairs of a forward and a backward") {
   const auto [stages, microbatches, vpp] = GENERATE(std::tuple{2, 4, 2}, std::tuple{4, 8, 2}, std::tuple{4, 8, 3},
                                                     std::tuple{3, 6, 1}, std::tuple{8, 16, 4});
   CAPTURE(stages, microbatches, vpp);
@@ -50,7 +50,7 @@ TEST_CASE("Each stage runs one forward more ahead, and then pairs of a forward a
   }
 }
 
-TEST_CASE("Pairs hide the communication inside of them: a full pipeline takes its computing alone") {
+TEST_CASE("Pairs hide their communication: a full pipeline takes only its compute time") {
   // Per chunk F 5 ms and B 10 ms, of each 1 ms communication: pairs take 13 ms, one after another 15 ms.
   const auto step_with = [](std::vector<std::string> more) {
     more.insert(more.begin(), {"--stages", "1", "--mb", "100", "--vpp", "2", "--forward", "10ms", "--backward", "20ms",

@@ -82,13 +82,13 @@ TEST_CASE("Without replicas stage s of PipeDream keeps p-s activations, and so p
   CHECK(most_in_flight({1, 1, 1, 1}, 12) == Counts{4, 3, 2, 1});
 }
 
-TEST_CASE("Each input replica keeps NOAM = ceil(workers / input replicas) microbatches under way") {
+TEST_CASE("Each input replica keeps NOAM = ceil(workers / input replicas) active microbatches") {
   CHECK(most_in_flight({2, 1, 1}, 12) == Counts{2, 2, 2, 1});
   CHECK(most_in_flight({3, 1, 1, 1, 1}, 20) == Counts{3, 3, 3, 4, 3, 2, 1});
   CHECK(most_in_flight({4, 2, 1}, 24) == Counts{2, 2, 2, 2, 2, 2, 1});
 }
 
-TEST_CASE("Where replicas do not divide what is under way further down, more than NOAM are needed") {
+TEST_CASE("If replicas do not divide the active microbatches further down, more than NOAM are needed") {
   // p = 4, NOAM = 4. The middle replicas run F for two time units and B for four, and the last stage comes between:
   // with 4 under way on the input stage one in three time units is lost.
   CHECK(most_in_flight({1, 2, 1}, 24) == Counts{5, 2, 2, 1});
@@ -124,7 +124,7 @@ TEST_CASE("Where replicas do not divide what is under way further down, more tha
   CHECK(makespan(36, 5) - makespan(24, 5) == 12 * 3ms);
 }
 
-TEST_CASE("PipeDream's steady state has no bubble where the positions are balanced") {
+TEST_CASE("PipeDream's steady state has no bubble if the positions are balanced") {
   for (const Counts& replicas : {Counts{1, 1, 1, 1}, Counts{2, 1, 1}, Counts{1, 2, 1}, Counts{3, 2}}) {
     const std::vector<StageReport> shorter = simulated(replicas, 24).stages;
     const std::vector<StageReport> longer = simulated(replicas, 36).stages;
@@ -149,7 +149,7 @@ TEST_CASE("Layers are split over the positions, and the last stage's are those o
   CHECK(layers == Counts{7, 3});
 }
 
-TEST_CASE("Replicas that do not make up the stages are refused") {
+TEST_CASE("Replicas that do not add up to the stages are refused") {
   const auto with = [](const Counts& replicas, std::size_t stages) {
     ScheduleRequest made = request(replicas, 8);
     made.shape.stages = stages;
@@ -165,7 +165,7 @@ TEST_CASE("Replicas that do not make up the stages are refused") {
                                             "least 3, so that each has one"});
 }
 
-TEST_CASE("PipeDream's closed form is 1F1B's, for what is simulated, and none with replicas") {
+TEST_CASE("PipeDream's closed form is 1F1B's for the simulated microbatches, and none with replicas") {
   const auto form = [](const Counts& replicas) {
     const ScheduleRequest made = request(replicas, 8);
     return closed_form(find_generator("pipedream"), made, uniform_scenario(made.shape, 1ms, 2ms));

@@ -31,14 +31,14 @@ const Rows one_f_one_b{"0F0 0F1 0B0 0B1", "1F0 1B0 1F1 1B1"};
 
 } // namespace
 
-TEST_CASE("A task reads as chunk, pass, microbatch") {
+TEST_CASE("A task is written as chunk, pass, microbatch") {
   CHECK(to_string(make_task(Pass::forward, 0, 0)) == "0F0");
   CHECK(to_string(make_task(Pass::backward, 3, 12)) == "3B12");
   CHECK(to_string(make_task(Pass::input_grad, 65534, 7)) == "65534I7");
   CHECK(to_string(make_task(Pass::weight_grad, 1, 4'000'000)) == "1W4000000");
 }
 
-TEST_CASE("B and I hand on a gradient, B and W end the life of an activation") {
+TEST_CASE("B and I send a gradient, B and W free an activation") {
   CHECK((gives_gradient(Pass::backward) && gives_gradient(Pass::input_grad)));
   CHECK((!gives_gradient(Pass::forward) && !gives_gradient(Pass::weight_grad)));
   CHECK((frees_activation(Pass::backward) && frees_activation(Pass::weight_grad)));
@@ -83,7 +83,7 @@ TEST_CASE("Loop placement puts chunk c on stage c mod p, local index c div p") {
     CHECK(held.local_index(stages[chunk], make_id<ChunkId>(chunk)) == chunk / 3);
 }
 
-TEST_CASE("The placement of an order is where it runs the forwards, a V included") {
+TEST_CASE("The placement of an order follows from its forwards, including a V") {
   //  stage 0: chunks 0 and 3; stage 1: chunks 1 and 2
   const Schedule schedule = order({"0F0 3F0 3B0 0B0", "1F0 2F0 2B0 1B0"});
   CHECK(placement_of(schedule) == std::vector<StageId>{StageId{0}, StageId{1}, StageId{1}, StageId{0}});
@@ -103,13 +103,13 @@ TEST_CASE("A stage of a bidirectional order holds two chunks of the model, by ri
   }
 }
 
-TEST_CASE("Wave placement goes down and up the stages in turn") {
+TEST_CASE("Wave placement goes down and up the stages alternately") {
   const std::vector<StageId> stages{StageId{0}, StageId{1}, StageId{1}, StageId{0},
                                     StageId{0}, StageId{1}, StageId{1}, StageId{0}};
   CHECK(wave_placement({.stages = 2, .microbatches = 1, .vpp = 4}) == stages);
 }
 
-TEST_CASE("The index tells where each pass of a chunk and microbatch stands") {
+TEST_CASE("The index has the task of each pass of a chunk and microbatch") {
   const ScheduleIndex whole{order(one_f_one_b)};
   CHECK(whole.forward(0, 1) == TaskId{1});
   CHECK(whole.backward(0, 1) == TaskId{3});
@@ -124,7 +124,7 @@ TEST_CASE("The index tells where each pass of a chunk and microbatch stands") {
   CHECK(mixed.weight_grad(0, 1) == no_task);
 }
 
-TEST_CASE("A pass that stands twice is refused with both places") {
+TEST_CASE("A repeated pass is refused with both places") {
   CHECK(faults(order({"0F0 0F0 0F1 0B0 0B1", "1F0 1B0 1F1 1B1"})) ==
         Rows{"s.csv: 0F0 appears twice, on stage 0 and on stage 0 -- keep one of them"});
   CHECK(faults(order({"0F0 0B0", "0F0 1F0 1B0"})) ==
@@ -133,7 +133,7 @@ TEST_CASE("A pass that stands twice is refused with both places") {
         Rows{"s.csv: 0W0 appears twice, on stage 0 and on stage 0 -- keep one of them"});
 }
 
-TEST_CASE("A pass that is missing is refused") {
+TEST_CASE("A missing pass is refused") {
   const std::string hint = " -- every chunk needs one F and one B (or I and W) per microbatch";
   CHECK(faults(order({"0F0 0F1 0B0", "1F0 1B0 1F1 1B1"})) == Rows{"s.csv: 0B1 is missing (or its I and W)" + hint});
   CHECK(faults(order({"0F0 0B0 0B1", "1F0 1B0 1F1 1B1"})) == Rows{"s.csv: 0F1 is missing" + hint});
@@ -146,7 +146,7 @@ TEST_CASE("A W without its I is refused") {
         Rows{"s.csv: 0W0 without 0I0 -- a W needs the I of the same chunk and microbatch"});
 }
 
-TEST_CASE("A backward that is whole and split at once is refused") {
+TEST_CASE("A backward that is both whole and split is refused") {
   const std::string rule = ": a backward is either whole (B) or split (I and W) -- keep the B, or the I and the W";
   CHECK(faults(order({"0F0 0B0 0I0 0W0"})).front() == "s.csv: both 0B0 (stage 0) and 0I0 (stage 0)" + rule);
   CHECK(faults(order({"0F0 0B0 0W0"})) == Rows{"s.csv: both 0B0 (stage 0) and 0W0 (stage 0)" + rule});
@@ -158,7 +158,7 @@ TEST_CASE("A backward on another stage than its forward is refused") {
   CHECK(faults(order({"0F0 0I0", "1F0 1B0 0W0"})).size() == 1);
 }
 
-TEST_CASE("Chunks of different microbatches may lie on different stages, as in DualPipe") {
+TEST_CASE("Chunks of different microbatches may be on different stages, as in DualPipe") {
   CHECK(faults(order({"0F0 1F1 0B0 1B1", "0F1 1F0 1B0 0B1"})).empty());
 }
 
@@ -168,13 +168,13 @@ TEST_CASE("A chunk or microbatch beyond the shape is refused") {
                                  "s.csv: stage 0: 0F9 is outside 1 chunks x 1 microbatches -- "});
 }
 
-TEST_CASE("A shape that the tasks cannot fill is refused before tables are made for it") {
+TEST_CASE("A shape with too few tasks is refused before tables are allocated for it") {
   const Schedule schedule = with_shape({"0F0 0B0"}, {.stages = 1, .microbatches = 100'000'000, .vpp = 1});
   CHECK(faults(schedule) == Rows{"s.csv: 2 tasks, but 1 chunks x 100000000 microbatches need at least 200000000 -- is "
                                  "a chunk or microbatch number wrong?"});
 }
 
-TEST_CASE("An overlapped pair is one forward with one B or I, side by side") {
+TEST_CASE("An overlapped pair is one forward with one B or I, one after the other") {
   CHECK(faults(order({"0F0 (0F1;0B0) 0B1"})).empty());
   CHECK(faults(order({"0F0 (0I0;0F1) 0W0 0B1"})).empty());
   CHECK(faults(order({"(0F0;0F1) 0B0 0B1"})) ==
@@ -201,7 +201,7 @@ TEST_CASE("Half a pair is refused") {
   CHECK(faults_with(Pairing::second, Pairing::first).size() == 2);
 }
 
-TEST_CASE("Every fault of a schedule is reported, the first twenty in full") {
+TEST_CASE("All faults of a schedule are reported, the first twenty in full") {
   ScheduleBuilder builder{"mine", {.stages = 1, .microbatches = 50, .vpp = 1}};
   for (std::size_t microbatch = 0; microbatch < 50; ++microbatch) builder.add(Pass::forward, 0, microbatch);
   builder.end_stage();

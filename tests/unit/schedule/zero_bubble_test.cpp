@@ -50,14 +50,14 @@ constexpr Shape v_four_by_eight{.stages = 4, .microbatches = 8, .vpp = 2};
 
 } // namespace
 
-TEST_CASE("ZB-H1 puts W off until the stage holds p activations") {
+TEST_CASE("ZB-H1 delays W until the stage holds p activations") {
   // figure 2 of arXiv 2401.10241, on 3 stages
   CHECK(rows_of(generate("zb-h1", {.stages = 3, .microbatches = 4, .vpp = 1})) ==
         Rows{"0F0 0F1 0F2 0I0 0W0 0F3 0I1 0W1 0I2 0W2 0I3 0W3", "1F0 1F1 1I0 1F2 1I1 1W0 1F3 1I2 1W1 1I3 1W2 1W3",
              "2F0 2I0 2F1 2I1 2F2 2I2 2W0 2F3 2I3 2W1 2W2 2W3"});
 }
 
-TEST_CASE("ZB-H2 warms up with 2(p-s)-1 forwards and puts W off until the stage holds 2p-1 activations") {
+TEST_CASE("ZB-H2 warms up with 2(p-s)-1 forwards and delays W until the stage holds 2p-1 activations") {
   // figure 3 of arXiv 2401.10241, on 2 stages
   CHECK(rows_of(generate("zb-h2", {.stages = 2, .microbatches = 5, .vpp = 1})) ==
         Rows{"0F0 0F1 0F2 0I0 0W0 0F3 0I1 0W1 0F4 0I2 0W2 0I3 0W3 0I4 0W4",
@@ -70,7 +70,7 @@ TEST_CASE("The handcrafted orders hold p and 2p-1 activations on every stage") {
       CHECK(stage.peak_live_activations == most);
 }
 
-TEST_CASE("ZB-H1 needs W <= F as well as W <= I: else its last wait is p-1 times I") {
+TEST_CASE("ZB-H1 needs W <= F as well as W <= I; otherwise its last wait is p-1 times I") {
   // p = 2, m = 5: 5 x 8 ms of work; F + I - W would be 4 ms, but stage 0 waits I = 5 ms before its first I
   const Shape shape{.stages = 2, .microbatches = 5, .vpp = 1};
   const Scenario scenario = equal_chunks(shape, 1ms, 5ms, 2ms, 0ms);
@@ -142,7 +142,7 @@ TEST_CASE("zb-auto spans no longer than the published heuristic") {
   }
 }
 
-TEST_CASE("zb-auto is no longer than the handcrafted orders where it may hold as much") {
+TEST_CASE("zb-auto is not longer than the handcrafted orders with the same memory") {
   const Shape shape{.stages = 3, .microbatches = 19, .vpp = 1}; // long W: what its rounds alone do not get
   const Scenario scenario = equal_chunks(shape, 20ns, 25ns, 29ns, 30ns);
   CHECK(span_of(planned("zb-auto", scenario, 5)) <= span_of(planned("zb-h2", scenario)));
@@ -160,7 +160,7 @@ TEST_CASE(
   CHECK(planned("zb-auto", scenario, 4).report.makespan <= 151ms); // 215 ms by rounds alone; at least 146.9 ms
 }
 
-TEST_CASE("zb-auto follows costs: a slow stage is not made to wait") {
+TEST_CASE("zb-auto follows costs: a slow stage never waits") {
   // stage 1 of 2 takes 3 ms per pass, 8 x 9 ms; with enough memory it never waits
   const Shape shape{.stages = 2, .microbatches = 8, .vpp = 1};
   Scenario scenario = equal_chunks(shape, 1ms, 1ms, 1ms, 0ms);
@@ -208,22 +208,22 @@ TEST_CASE("v-auto spans no longer than the published searches under the same lim
   }
 }
 
-TEST_CASE("v-auto counts bytes where a memory limit is given, with what I gives back") {
+TEST_CASE("v-auto counts bytes with a memory limit, including what I frees") {
   // zbv.py with memory F 2, I -1, W -1 under 24, c = 100 us
   Scenario scenario = equal_chunks(v_four_by_eight, 500us, 500us, 500us, 100us);
   set_activations(scenario, Bytes{2}, Bytes{1}, Bytes{24});
   CHECK(span_of(planned("v-auto", scenario)) <= 24400us);
 }
 
-TEST_CASE("v-auto finds an order of its own where transfers outlast forwards, far above a first bound") {
-  // `ppsim synthesize` proves that no order is shorter than 744.5 us; what is published takes 1107 us
+TEST_CASE("v-auto finds its own order if transfers outlast forwards, far above a first bound") {
+  // `ppsim synthesize` proves that no order is shorter than 744.5 us; the published order takes 1107 us
   const Shape shape{.stages = 3, .microbatches = 17, .vpp = 2};
   const Outcome outcome = planned("v-auto", equal_chunks(shape, 8us, 1500ns, 5500ns, 28us), 12);
   CHECK(outcome.report.makespan <= 770us);
   CHECK(outcome.report.makespan >= 744500ns);
 }
 
-TEST_CASE("Parameters, gradients and optimizer state take their part of the memory limit") {
+TEST_CASE("Parameters, gradients and optimizer state reduce the memory for activations") {
   Scenario scenario = uniform_scenario(four_by_eight, 1ms, 2ms);
   set_activations(scenario, Bytes{10}, Bytes{10}, Bytes{100});
   std::ranges::fill(scenario.memory.parameters, Bytes{30});
@@ -231,7 +231,7 @@ TEST_CASE("Parameters, gradients and optimizer state take their part of the memo
   CHECK(most_live(planned("zb-auto", scenario).report) == 2);
 }
 
-TEST_CASE("A searched schedule plans with the time of recomputation, and with the memory that it saves") {
+TEST_CASE("A searched schedule includes the time of recomputation and the memory that it saves") {
   for (const std::string_view name : {"zb-auto", "v-auto"}) {
     CAPTURE(name);
     const Shape& shape = name == "zb-auto" ? four_by_eight : v_four_by_eight;
@@ -252,7 +252,7 @@ TEST_CASE("A searched schedule plans with the time of recomputation, and with th
   }
 }
 
-TEST_CASE("A limit below what a stage needs is refused with the least that works") {
+TEST_CASE("A limit below a stage's need is refused with the least that works") {
   const auto with_limit = [](std::string_view name, const Shape& shape, std::size_t limit) {
     return refusal_of([&] { (void)planned(name, uniform_scenario(shape, 1ms, 2ms), limit); }).first();
   };
@@ -272,7 +272,7 @@ TEST_CASE("A limit below what a stage needs is refused with the least that works
   CHECK(most_live(planned("v-auto", scenario).report) == 2);
 }
 
-TEST_CASE("v-auto finds a plan under the least limits, where rounds of one I and one F do not get through") {
+TEST_CASE("v-auto finds a plan at the smallest limits, where rounds of one I and one F fail") {
   for (const auto& [stages, limit] : {std::pair{8U, 2U}, std::pair{16U, 2U}, std::pair{32U, 5U}}) {
     CAPTURE(stages, limit);
     const Shape shape{.stages = stages, .microbatches = 12, .vpp = 2};

@@ -1,4 +1,4 @@
-// What a run is advised to try next, and with which figures.
+// Advice for the next run, with its figures.
 
 #include "ppsim/study/advice.hpp"
 #include "support/runs.hpp"
@@ -25,7 +25,7 @@ constexpr Shape shape{.stages = 4, .microbatches = 8};
 
 } // namespace
 
-TEST_CASE("What costs most is what is advised on") {
+TEST_CASE("Advice is about the largest cost") {
   CHECK(advice_of(outcome_of("1f1b", {.stages = 1, .microbatches = 4})).next == NextStep::nothing);
   CHECK(advice_of(outcome_of("sequential", shape)).next == NextStep::run_together);
   const Advice fill = advice_of(outcome_of("1f1b", shape));
@@ -55,7 +55,7 @@ TEST_CASE("Stages that compute longer than a tenth more than the mean are named,
   CHECK(advice_of(with_last(1300us)).next == NextStep::pipeline_waits); // 1.07 times
 }
 
-TEST_CASE("What was tried is a remedy where it fits and takes less time per microbatch") {
+TEST_CASE("A tried change is a remedy if it fits and takes less time per microbatch") {
   Outcome outcome = outcome_of("1f1b", shape); // 33 ms
   outcome.report.alternatives = {{.change = "`mb` 16", .microbatches = 16, .step_time = 57ms},
                                  {.change = "`vpp` 2", .microbatches = 8, .step_time = 28ms, .fits = false},
@@ -66,7 +66,7 @@ TEST_CASE("What was tried is a remedy where it fits and takes less time per micr
   CHECK(advice.remedies[0].gain == Approx(1 - 57.0 / 66));
 }
 
-TEST_CASE("Where memory is exceeded, advice says where and by how much") {
+TEST_CASE("If memory is exceeded, advice names the stage and the excess") {
   Scenario scenario = uniform_scenario(shape, 1ms, 2ms);
   scenario.memory.limit = Bytes{100};
   Outcome outcome = run(generate("1f1b", shape), std::move(scenario));

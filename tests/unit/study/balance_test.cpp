@@ -58,7 +58,7 @@ TEST_CASE("Of splits that are equally good the one with the fewest layers moved 
   CHECK(found("Ettt|tt|tt|ttL", 2) == "Ettt|tt|ttt|tL");
 }
 
-TEST_CASE("A chunk gives up its last layer only if it has something else to do") {
+TEST_CASE("A chunk gives up its last layer only if it has other work") {
   CHECK(found("Et|t|t|tL", 2) == "Et|t|tt|L");
   // the second chunk could be spared, but keeps its layer
   const auto second_is_slow = [](const Layout& layout) {
@@ -71,7 +71,7 @@ TEST_CASE("A chunk gives up its last layer only if it has something else to do")
   CHECK(result.layout[1].layers == 1);
 }
 
-TEST_CASE("Layers for multi-token prediction stay, and a chunk that was empty may stay empty") {
+TEST_CASE("Layers for multi-token prediction do not move, and an empty chunk may stay empty") {
   CHECK(found("Ett|tt|tt|ttmmL", 0) == "Ett|tt|ttt|tmmL");
   CHECK(found("Et|||tL", 0) == "Et|||tL");
 }
@@ -100,7 +100,7 @@ TEST_CASE(
   CHECK_FALSE(balance({parse_layout("Et*4|t*4L")}, never, many).fits);
 }
 
-TEST_CASE("Where none fits the fullest stage decides, and not what all lack together") {
+TEST_CASE("If none fits, the fullest stage decides, not the total excess") {
   // six layers on one chunk lack 9, three on each lack 6 twice
   const auto value = [](const Layout& layout) {
     SplitValue split = busiest_chunk(layout, 0);
@@ -122,7 +122,7 @@ TEST_CASE("A split that is not allowed is not taken") {
   CHECK(balance({parse_layout("Et*6|t*6|t*5|t*5L")}, value, many).layout.back().layers == 5);
 }
 
-TEST_CASE("The search ends after as many splits as it may try, and says so") {
+TEST_CASE("The search ends after its limit of splits, and says so") {
   const Balance result = balance(
       {parse_layout("Et*6|t*6|t*5|t*5L")}, [](const Layout& layout) { return busiest_chunk(layout, 2); }, 2);
   CHECK(result.tried == 2);
@@ -137,7 +137,7 @@ TEST_CASE("One chunk leaves nothing to search") {
   CHECK(result.settled);
 }
 
-TEST_CASE("The value of a split has the compute time of each chunk's stage and what the fullest stage lacks") {
+TEST_CASE("The value of a split has the compute time of each chunk's stage and the excess of the fullest stage") {
   // F = 5 and 15, B = 10 each, two microbatches; three activations of 8 over a limit of 10: 2 on stage 0 lack 6
   Scenario scenario = uniform_scenario({.stages = 2, .microbatches = 2, .vpp = 1}, 10ns, 10ns);
   scenario.costs.forward = {5ns, 15ns};
@@ -150,7 +150,7 @@ TEST_CASE("The value of a split has the compute time of each chunk's stage and w
   CHECK(value.step_time == 99ns);
 }
 
-TEST_CASE("In the load of a stage an overlapped pair counts once") {
+TEST_CASE("In the load of a stage, an overlapped pair counts once") {
   const Schedule paired = order({"0F0 0F1 0B0 0B1", "1F0 (1F1;1B0) 1B1"});
   Scenario scenario = uniform_scenario(paired.shape(), 10ns, 20ns);
   scenario.pair.kind = PairRule::Kind::max;

@@ -73,7 +73,7 @@ struct TemporaryFile {
 
 // ---- Candidates
 
-TEST_CASE("Every schedule takes part, where it can choose with 2 and 4 chunks per stage") {
+TEST_CASE("Every schedule is included, with 2 and 4 chunks per stage if it has a choice") {
   const std::vector<Candidate> list = candidates(on_four({}));
   Rows expected;
   for (const Generator* generator : generators())
@@ -86,19 +86,19 @@ TEST_CASE("Every schedule takes part, where it can choose with 2 and 4 chunks pe
   CHECK(named(list, "zb-v").fields == "`schedule` zb-v");
 }
 
-TEST_CASE("Where the layers of a stage are known, chunks are tried that divide them") {
+TEST_CASE("If the layers of a stage are known, numbers of chunks that divide them are tried") {
   const std::vector<Candidate> list = candidates(on_four({"--layers", "40", "--schedules", "interleaved,hanayo"}));
   CHECK(names(list) == Rows{"interleaved v=2", "interleaved v=5", "interleaved v=10", "hanayo v=2", "hanayo v=10"});
   CHECK(names(candidates(on_four({"--layers", "42", "--schedules", "interleaved"}))) ==
         Rows{"interleaved v=2", "interleaved v=4"});
 }
 
-TEST_CASE("A layout says how many chunks there are, and `vpp` cannot say otherwise") {
+TEST_CASE("A layout fixes the number of chunks, and `vpp` cannot change it") {
   CHECK(faults({"--stages", "2", "--mb", "4", "--layout", "Et|t|t|tL", "--vpp", "3"}) ==
         Rows{"`vpp`: the layout has 2 chunks per stage -- leave `vpp` or the layout out"});
 }
 
-TEST_CASE("The flag `vpp` is for the schedules that can choose, and the flags of the others say theirs") {
+TEST_CASE("The flag `vpp` applies to schedules with a choice, and flags of others to those") {
   const std::vector<Candidate> list = candidates(on_four({"--schedules", "interleaved,zb-v", "--vpp", "1,3"}));
   CHECK(names(list) == Rows{"interleaved v=1", "interleaved v=3", "zb-v"});
   CHECK(named(list, "interleaved v=3").fields == "`schedule` interleaved `vpp` 3");
@@ -106,7 +106,7 @@ TEST_CASE("The flag `vpp` is for the schedules that can choose, and the flags of
   CHECK(names(candidates(on_four({"--schedules", "interleaved", "--vpp", "3"}))) == Rows{"interleaved"});
 }
 
-TEST_CASE("The flag `schedules` names those that take part, in the order of the list of schedules") {
+TEST_CASE("The flag `schedules` selects schedules, in the order of the list") {
   CHECK(names(candidates(on_four({"--schedules", "zb-v, gpipe"}))) == Rows{"gpipe", "zb-v"});
   CHECK(refusal_of([] {
           (void)on_four({"--schedules", "gpipe,1f1b,gpipe"});
@@ -116,7 +116,7 @@ TEST_CASE("The flag `schedules` names those that take part, in the order of the 
         }).lines == Rows{"`schedules`: unknown schedule 'zbv' -- did you mean 'zb-v'?"});
 }
 
-TEST_CASE("An option of single schedules is said to those alone") {
+TEST_CASE("An option of single schedules applies only to those") {
   const std::vector<Candidate> list = candidates(on_four({"--group-size", "8", "--activation-limit", "9"}));
   CHECK(named(list, "interleaved v=2").spec.group_size == std::optional<std::size_t>{8});
   CHECK(!named(list, "interleaved v=2").spec.activation_limit);
@@ -126,7 +126,7 @@ TEST_CASE("An option of single schedules is said to those alone") {
         3);
 }
 
-TEST_CASE("A flag that none of the schedules takes is refused, and in a scenario file it is for any schedule") {
+TEST_CASE("A flag that no schedule accepts is refused, and in a scenario file it may be for any schedule") {
   CHECK(faults({"--stages", "4", "--mb", "8", "--schedules", "1f1b,gpipe", "--group-size", "4", "--vpp", "2,4"}) ==
         Rows{"`group-size`: none of the schedules compared takes it -- leave it out",
              "`vpp`: none of the schedules compared can choose its chunks per stage -- leave it out"});
@@ -138,7 +138,7 @@ TEST_CASE("A flag that none of the schedules takes is refused, and in a scenario
   CHECK(compare(inputs, 1).comparison.not_applicable.empty());
 }
 
-TEST_CASE("The schedule of a scenario file is one among the others, and `schedule` is no option of compare") {
+TEST_CASE("The schedule of a scenario file is one of the candidates, and compare has no option `schedule`") {
   const TemporaryFile file{"one.toml", "stages = 4\nmb = 8\nschedule = \"gpipe\"\n"};
   CHECK(candidates(parse({"--scenario", file.path.string()})).size() == candidates(on_four({})).size());
   CHECK(refusal_of([] {
@@ -146,7 +146,7 @@ TEST_CASE("The schedule of a scenario file is one among the others, and `schedul
         }).lines == Rows{"'--schedule': is not an option of 'compare' -- did you mean --schedules?"});
 }
 
-TEST_CASE("A schedule file is the first candidate, and its shape is everyone's") {
+TEST_CASE("A schedule file is the first candidate, and its shape applies to all") {
   const TemporaryFile file{"order.csv", "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n"};
   const Inputs inputs = parse(
       {"--schedule-file", file.path.string(), "--schedules", "gpipe,interleaved", "--vpp", "1,2", "--group-size", "2"});
@@ -181,7 +181,7 @@ TEST_CASE("Costs per chunk are for the schedules with as many chunks") {
   CHECK(reason(compared, "zb-v").find("4 values for 8 chunks") != std::string::npos);
 }
 
-TEST_CASE("What is wrong with the inputs themselves is said once, whatever single schedules refuse besides") {
+TEST_CASE("Problems of the inputs themselves are reported once, whatever single schedules refuse") {
   CHECK(faults({"--mb", "3"}) ==
         Rows{"`stages`: missing -- how many pipeline stages (devices) are there? for example `stages` 4"});
   CHECK(faults({"--stages", "4", "--mb", "3", "--comm", "1ms", "--latency", "1us", "--memory-limit", "9GiB"}) ==
@@ -193,7 +193,7 @@ TEST_CASE("What is wrong with the inputs themselves is said once, whatever singl
              "(P*V*M, one per microbatch, chunk by chunk)"});
 }
 
-TEST_CASE("Where each schedule has a reason of its own, all are named") {
+TEST_CASE("If each schedule has its own reason, all are named") {
   CHECK(faults({"--stages", "4", "--mb", "3", "--schedules", "dualpipe,chimera"}) ==
         Rows{"dualpipe: `mb`: must be at least 2p = 8 here, got 3 -- 8 is the nearest",
              "chimera: `mb`: must be even here (half of the microbatches go each way), got 3 -- 2 and 4 are the "
@@ -205,7 +205,7 @@ TEST_CASE("Where each schedule has a reason of its own, all are named") {
         }).code == ExitCode::no);
 }
 
-TEST_CASE("A note is given once, with those it is about unless that is all") {
+TEST_CASE("A note is given once, with its candidates unless it applies to all") {
   const ComparedRuns all = compare(on_four({"--forward", "1ms", "--comm", "1us", "--schedules", "1f1b,zb-h1"}), 1);
   CHECK(all.notes == Rows{"`backward`: not given, using 2 ms"});
   const ComparedRuns some = compare(on_four({"--comm", "1us", "--schedules", "1f1b,zb-h1", "--activation-bytes", "2GiB",
@@ -214,7 +214,7 @@ TEST_CASE("A note is given once, with those it is about unless that is all") {
   CHECK(some.notes == Rows{"`weight-activation-bytes`: changes nothing, as no backward is split (1f1b)"});
 }
 
-TEST_CASE("Where the winner may hang on how pairs overlap, a note names the command for the other rule") {
+TEST_CASE("If the winner depends on how pairs overlap, a note names the command for the other rule") {
   const auto notes = [](std::string_view model, const Rows& flags) {
     Rows arguments{"--stages", "16", "--mb", "32", "--device", "h100", "--schedules", "1f1b,dualpipe"};
     arguments.insert(arguments.end(), {"--model", std::string{model}});
@@ -233,14 +233,14 @@ TEST_CASE("Where the winner may hang on how pairs overlap, a note names the comm
   CHECK(notes("deepseek-v3", {"--expert-parallel", "64", "--data-parallel", "64", "--pair", "sum"}).empty());
 }
 
-TEST_CASE("A note says that transfers are free, where there are any") {
+TEST_CASE("A note says that transfers are free, if there are any") {
   const auto notes = [](const Rows& arguments) { return compare(parse(arguments), 1).notes.size(); };
   CHECK(notes({"--stages", "2", "--mb", "4"}) == 1);
   CHECK(notes({"--stages", "2", "--mb", "4", "--comm", "1us"}) == 0);
   CHECK(notes({"--stages", "1", "--mb", "4"}) == 0);
 }
 
-TEST_CASE("What a comparison is about comes from its scenario") {
+TEST_CASE("The title of a comparison comes from its scenario") {
   const Comparison comparison = compare(on_four({"--title", "mine", "--source", "a guess", "--transfer", "link",
                                                  "--activation-bytes", "1GiB", "--memory-limit", "4GiB"}),
                                         2)

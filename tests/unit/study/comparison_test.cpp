@@ -37,7 +37,7 @@ TEST_CASE(
   CHECK(names(ranked({contender("b", 2ms), contender("a", 2ms), contender("c", 2ms)})) == Rows{"b", "a", "c"});
 }
 
-TEST_CASE("Where no size is known, equals stand by the activations of a whole stage that they hold") {
+TEST_CASE("If sizes are unknown, equals are sorted by the activations of a whole stage") {
   Contender chunks = contender("chunks", 2ms); // 6 halves
   chunks.shape.vpp = 2;
   chunks.report.stages[0].peak_live_activations = 6;
@@ -58,7 +58,7 @@ TEST_CASE("The fastest that fits and is synchronous is recommended, before the n
   CHECK(!ranked({contender("1f1b", 9ms, 9), contender("pipedream", 5ms, 4, asynchronous)}, 8).recommendation);
 }
 
-TEST_CASE("Ranked by another figure, that decides, and what has none stands last and is not recommended") {
+TEST_CASE("With another ranking figure, schedules without it come last and are not recommended") {
   const Comparison comparison =
       ranked({with_p95(contender("steady", 9ms, 1), 10ms), with_p95(contender("shaky", 8ms, 1, folded), 12ms),
               contender("unknown", 5ms, 1), with_p95(contender("large", 4ms, 9), 9ms)},
@@ -77,7 +77,7 @@ TEST_CASE("Ranked by another figure, that decides, and what has none stands last
   CHECK(close.recommendation->simpler == std::optional<std::size_t>{1});
 }
 
-TEST_CASE("Simpler is what asks least within 2 % of the fastest, and nothing beyond that") {
+TEST_CASE("The simpler one demands least within 2 % of the fastest") {
   const auto simpler = [](Duration time) {
     return ranked({contender("zb-v", 1000us, 1, folded), contender("interleaved", 1001us, 1, two_chunks),
                    contender("1f1b", time, 1)})
@@ -88,7 +88,7 @@ TEST_CASE("Simpler is what asks least within 2 % of the fastest, and nothing bey
   CHECK(ranked({contender("1f1b", 1ms), contender("zb-v", 1ms, 0, folded)}).recommendation->simpler == std::nullopt);
 }
 
-TEST_CASE("The reasons for a recommendation are what it gains, costs, saves and asks for") {
+TEST_CASE("The reasons of a recommendation are its gain, costs, savings and demands") {
   Contender best = contender("zb-v", 100ms, 16, folded);
   best.report.transfers = 10;
   Contender next = contender("v-auto", 125ms, 10, folded);
@@ -100,13 +100,13 @@ TEST_CASE("The reasons for a recommendation are what it gains, costs, saves and 
   CHECK(reasons.runner_up->share == 0.2);
   CHECK(reasons.runner_up->costs == std::vector{Quantity::memory});
   CHECK(reasons.runner_up->savings == std::vector{Quantity::transfers});
-  CHECK(reasons.duties == std::vector{Duty::split_backward, Duty::fold});
+  CHECK(reasons.runtime_features == std::vector{RuntimeFeature::split_backward, RuntimeFeature::fold});
   CHECK(!reasons.alone);
   CHECK(!reasons.simpler);
   CHECK(!reasons.too_large);
 }
 
-TEST_CASE("A simpler one is held against the best, and is as good where costs are known to no less") {
+TEST_CASE("A simpler one is compared with the best, and is as good within the accuracy of costs") {
   const auto simpler = [](Duration time) {
     return reasons_of(ranked(
         {contender("zb-v", 1000us, 5, folded), contender("v-auto", 1001us, 5, folded), contender("1f1b", time, 6)}));
@@ -120,7 +120,7 @@ TEST_CASE("A simpler one is held against the best, and is as good where costs ar
   CHECK(!reasons_of(ranked({contender("zb-v", 1ms, 5, folded), contender("1f1b", 1ms, 5)})).simpler_is_as_good);
 }
 
-TEST_CASE("What cannot be taken is found: too large, asynchronous, or nearest where nothing fits") {
+TEST_CASE("Schedules that cannot be recommended are found: too large, asynchronous, or nearest if nothing fits") {
   const Reasons some = reasons_of(
       ranked({contender("1f1b", 5ms, 2), contender("zb-h2", 4ms, 9), contender("pipedream", 3ms, 2, asynchronous)}, 8));
   CHECK(some.asynchronous == std::optional<std::size_t>{0});

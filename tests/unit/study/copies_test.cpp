@@ -26,7 +26,7 @@ RunSpec spec_of(std::vector<SlowStage> slow) {
 
 } // namespace
 
-TEST_CASE("A step takes what the slowest copy takes, and copies whose stages take the same are alike") {
+TEST_CASE("A step takes as long as the slowest copy, and copies with equal stages are grouped") {
   // 1F1B, F = 1 ms, B = 2 ms: 33 ms; where the last stage takes 1.1 times as long: 3 (1 + 2) + 8 * 3.3 = 35.4 ms
   const Evaluation run = evaluate(spec_of({{.copy = 2, .stage = 3, .ppm = 1'100'000},
                                            {.copy = 5, .stage = 3, .ppm = 1'100'000},
@@ -44,7 +44,7 @@ TEST_CASE("A step takes what the slowest copy takes, and copies whose stages tak
   CHECK(copies.without_slowest() == 33ms);
 }
 
-TEST_CASE("What is said of a copy stands above what is said of all") {
+TEST_CASE("Entries for a copy override entries for all") {
   const Evaluation run = evaluate(spec_of({{.stage = 3, .ppm = 1'100'000}, {.copy = 7, .stage = 3, .ppm = 1'000'000}}));
   CHECK(run.report.step_time == 35'400us);
   REQUIRE(run.report.copies->alike.size() == 2);
@@ -54,7 +54,7 @@ TEST_CASE("What is said of a copy stands above what is said of all") {
   CHECK(!evaluate(spec_of({{.stage = 3, .ppm = 1'100'000}})).report.copies);
 }
 
-TEST_CASE("Of copies that are all alike none can be left out") {
+TEST_CASE("Of equal copies none can be left out") {
   RunSpec spec = spec_of({{.copy = 0, .stage = 3, .ppm = 1'100'000}});
   spec.training.data_parallel = 1;
   const Evaluation run = evaluate(spec);
@@ -62,7 +62,7 @@ TEST_CASE("Of copies that are all alike none can be left out") {
   CHECK(!run.report.copies->without_slowest());
 }
 
-TEST_CASE("An order is sought for the copy that is the slowest on every stage; where there is none that is said") {
+TEST_CASE("An order is searched for the copy that is slowest on every stage; without one there is an error") {
   const SynthesisRequest request{.placements = {find_chunk_placement("linear").value()}, .effort = 1};
   RunSpec spec = spec_of({{.copy = 2, .stage = 3, .ppm = 1'500'000}, {.copy = 5, .stage = 3, .ppm = 1'100'000}});
   spec.activation_limit = 4;

@@ -1,4 +1,4 @@
-// What a step takes where tasks vary, against closed forms and another sampler.
+// Step times with varying tasks, compared with closed forms and another sampler.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/study/jitter.hpp"
@@ -51,7 +51,7 @@ std::pair<double, double> sampled_gpipe(std::size_t microbatches, double transfe
 
 } // namespace
 
-TEST_CASE("The sum of many tasks on one stage is all but normal") {
+TEST_CASE("The sum of many tasks on one stage is nearly normal") {
   // 64 forwards of 1 ms and backwards of 2 ms: the standard deviation is 10 % of sqrt(64 (1 + 4)) ms
   const double deviation = 0.1 * std::sqrt(64.0 * 5.0);
   const StepSpread spread =
@@ -72,7 +72,7 @@ TEST_CASE("Of several copies the slowest ends a step") {
   CHECK(spread.p50 < spread.p95);
 }
 
-TEST_CASE("Of copies that are not alike each has its own distribution, and their probabilities multiply") {
+TEST_CASE("Unequal copies have their own distributions, and their probabilities multiply") {
   Scenario slow = uniform_scenario({.stages = 1, .microbatches = 64}, Duration{1'000'000}, Duration{2'000'000});
   slow.costs.stage_ppm = {1'010'000};
   const TaskGraph usual = graph_of("1f1b", {.stages = 1, .microbatches = 64});
@@ -102,7 +102,7 @@ TEST_CASE("Of copies that are not alike each has its own distribution, and their
   CHECK(ms(apart.p50) == Approx(ms(alike.p50)).margin(0.1 * deviation));
 }
 
-TEST_CASE("The standard error of p95 is by how much p95 varies from seed to seed") {
+TEST_CASE("The standard error of p95 is its variation between seeds") {
   for (const std::size_t copies : {std::size_t{1}, std::size_t{8}}) {
     constexpr std::size_t seeds = 100;
     const TaskGraph graph = graph_of("1f1b", {.stages = 1, .microbatches = 64});
@@ -121,7 +121,7 @@ TEST_CASE("The standard error of p95 is by how much p95 varies from seed to seed
   }
 }
 
-TEST_CASE("Another sampler finds the same of GPipe on two stages") {
+TEST_CASE("Another sampler gives the same result for GPipe on two stages") {
   const auto [mean, p95] = sampled_gpipe(6, 0.5, 0.3, 40'000);
   const StepSpread spread = find_spread(graph_of("gpipe", {.stages = 2, .microbatches = 6}, Duration{500'000}),
                                         {.ppm = 300'000, .samples = 40'000});
@@ -129,7 +129,7 @@ TEST_CASE("Another sampler finds the same of GPipe on two stages") {
   CHECK(ms(spread.p95) == Approx(p95).epsilon(0.006));
 }
 
-TEST_CASE("A stage that is still takes what it takes, and the others vary as before") {
+TEST_CASE("A still stage does not vary, and the others vary as before") {
   const auto [mean, p95] = sampled_gpipe(6, 0.5, 0.3, 40'000, true);
   const TaskGraph graph = graph_of("gpipe", {.stages = 2, .microbatches = 6}, Duration{500'000});
   const StepSpread spread = find_spread(graph, {.ppm = 300'000, .samples = 40'000}, make_id<StageId>(1));
@@ -139,7 +139,7 @@ TEST_CASE("A stage that is still takes what it takes, and the others vary as bef
   CHECK(find_spread(one, {.ppm = 300'000, .samples = 50}, make_id<StageId>(0)).p99 == Duration{192'000'000});
 }
 
-TEST_CASE("The quantiles go from the least of all samples on, and meet the figures") {
+TEST_CASE("The quantiles start at the minimum of all samples and match the figures") {
   const StepSpread spread =
       find_spread(graph_of("1f1b", {.stages = 2, .microbatches = 4}), {.ppm = 100'000, .samples = 500, .copies = 3});
   REQUIRE(spread.quantiles.size() == StepSpread::quantile_count + 1);
@@ -150,7 +150,7 @@ TEST_CASE("The quantiles go from the least of all samples on, and meet the figur
   CHECK(spread.quantiles[198] == spread.p99);
 }
 
-TEST_CASE("A seed gives one result, and no jitter that can be seen the time without") {
+TEST_CASE("Equal seeds give equal results, and without jitter the times are unchanged") {
   const TaskGraph graph = graph_of("zb-v", {.stages = 4, .microbatches = 8, .vpp = 2});
   const Jitter jitter{.ppm = 50'000, .samples = 200, .seed = 7};
   const StepSpread spread = find_spread(graph, jitter);

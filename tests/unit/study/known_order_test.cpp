@@ -1,4 +1,4 @@
-// What a step takes with other costs, of an order that is known: what a run of its own says.
+// Step time of a known order with other costs, compared with a separate run.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/engine/simulate.hpp"
@@ -64,7 +64,7 @@ std::size_t check_all(const Rows& known, const Rows& asked) {
 
 } // namespace
 
-TEST_CASE("A known order with other costs takes what a run of its own takes, under every transfer model") {
+TEST_CASE("A known order with other costs takes the time of a separate run, under every transfer model") {
   for (const auto& [model, least] :
        {std::pair<std::string, std::size_t>{"latency", 15}, {"link", 15}, {"blocking", 5}, {"streams", 15}}) {
     INFO(model);
@@ -75,7 +75,7 @@ TEST_CASE("A known order with other costs takes what a run of its own takes, und
   }
 }
 
-TEST_CASE("An order is not known where it, or what it holds, may be another one") {
+TEST_CASE("An order is not reused if it, or its memory, may differ") {
   const Rows known{"--comm", "100us"};
   CHECK(check_all(known, {"--comm", "100us", "--recompute", "full"}) == 0);
   CHECK(check_all(known, {"--comm", "100us", "--optimizer", "1ms", "--optimizer-step", "per-stage"}) == 0);
@@ -87,7 +87,7 @@ TEST_CASE("An order is not known where it, or what it holds, may be another one"
   CHECK_FALSE(order->sample(candidates(longer).front().spec));
 }
 
-TEST_CASE("Between two points an order that is sought is the better of theirs, at a point it is sought again") {
+TEST_CASE("Between two points a searched order is the better of theirs, at a point it is searched again") {
   const auto at = [](const std::string& comm) {
     return candidates(spec_of({"--schedules", "zb-auto", "--comm", comm})).front().spec;
   };

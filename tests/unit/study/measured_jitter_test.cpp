@@ -31,7 +31,7 @@ TaskGraph usual_graph(const Shape& shape = two_stages) {
   return lower(generate("1f1b", shape), uniform_scenario(shape, 10ms, 20ms));
 }
 
-/// A run of usual_graph() whose tasks take their time by factors.
+/// A run of usual_graph() with task times multiplied by factors.
 MeasuredRun varied_run(std::size_t steps, const FactorOf& factor, const Shape& shape = two_stages) {
   const TaskGraph graph = usual_graph(shape);
   std::vector<Timeline> timelines;
@@ -71,7 +71,7 @@ StepSpread spread_as(const MeasuredRun& run, std::uint64_t seed = 1) {
 
 } // namespace
 
-TEST_CASE("What all tasks of a step have in common is drawn once for all of them") {
+TEST_CASE("The common factor of a step is drawn once for all its tasks") {
   const MeasuredRun run =
       varied_run(8, [](std::size_t step, const Task&, StageId) { return step % 2 == 0 ? 0.5 : 1.5; });
   const MeasuredJitter jitter = measured_jitter(run, "run.json");
@@ -84,7 +84,7 @@ TEST_CASE("What all tasks of a step have in common is drawn once for all of them
   CHECK(in_ms(spread.p95) == Approx(225).epsilon(1e-6));
 }
 
-TEST_CASE("The only stage and the only microbatch of a step have nothing but the step's own in common") {
+TEST_CASE("The only stage and the only microbatch of a step have only the step's factor in common") {
   const MeasuredRun run =
       varied_run(8, [](std::size_t step, const Task&, StageId) { return step % 2 == 0 ? 0.5 : 1.5; },
                  {.stages = 1, .microbatches = 1, .vpp = 1});
@@ -95,7 +95,7 @@ TEST_CASE("The only stage and the only microbatch of a step have nothing but the
   CHECK(in_ms(spread_as(run).p99) == Approx(45).epsilon(1e-6));
 }
 
-TEST_CASE("Tasks that vary by themselves show nothing in common, and as little as they have is drawn") {
+TEST_CASE("Tasks that vary independently show no common factor, and it stays small") {
   const MeasuredJitter jitter = measured_jitter(varied_run(40, by_chance(1, 0.8, 1.2)), "run.json");
   CHECK(jitter.of_task == Approx(0.2).epsilon(0.05));
   CHECK(jitter.of_step < 0.03); // 0.2 by the root of 16 tasks, of two lengths, would be 0.053
@@ -103,7 +103,7 @@ TEST_CASE("Tasks that vary by themselves show nothing in common, and as little a
   CHECK(jitter.of_microbatch < 0.05);
 }
 
-TEST_CASE("A microbatch is long in all its tasks") {
+TEST_CASE("A long microbatch is long in all its tasks") {
   // Each of four is short or long by chance: if tasks drew theirs apart, a step would vary by a third as much.
   std::vector<std::vector<double>> lengths(100, std::vector<double>(4)); // steps enough to tell
   SplitMix64 draws{3};
@@ -113,7 +113,7 @@ TEST_CASE("A microbatch is long in all its tasks") {
     return lengths[step][index(task.microbatch)];
   };
   const MeasuredRun run = varied_run(100, length_of);
-  CHECK_FALSE(measured_jitter(varied_run(40, length_of), "run.json").apart); // of so few nobody can tell
+  CHECK_FALSE(measured_jitter(varied_run(40, length_of), "run.json").apart); // too few samples
   const MeasuredJitter jitter = measured_jitter(run, "run.json");
   CHECK(jitter.apart);
   CHECK(jitter.of_microbatch == Approx(0.5).epsilon(0.1));
@@ -155,7 +155,7 @@ TEST_CASE("Microbatches that are balanced in part are drawn together") {
   CHECK_FALSE(measured_jitter(run, "run.json").apart);
 }
 
-TEST_CASE("A stage that is slow in a step is slow in all its tasks of it") {
+TEST_CASE("A stage that is slow in a step is slow in all its tasks of the step") {
   const MeasuredRun run = varied_run(40, [](std::size_t step, const Task&, StageId stage) {
     return index(stage) == 1 ? 1 : step % 2 == 0 ? 0.7 : 1.3;
   });
@@ -166,7 +166,7 @@ TEST_CASE("A stage that is slow in a step is slow in all its tasks of it") {
   CHECK(in_ms(spread_as(run).mean) == Approx(mean_of_steps(run)).epsilon(0.01));
 }
 
-TEST_CASE("Stages and passes vary as their own tasks do") {
+TEST_CASE("Stages and passes vary like their own tasks") {
   // Forwards of stage 1 alone: of a step that is 3 of its forwards and 2 more, all else is as it is.
   SplitMix64 draws{7};
   const MeasuredRun run = varied_run(40, [&](std::size_t, const Task& task, StageId stage) {
@@ -184,7 +184,7 @@ TEST_CASE("Stages and passes vary as their own tasks do") {
   CHECK(deviation(0, Pass::forward) < 0.05);
   CHECK(deviation(1, Pass::backward) < 0.05);
   CHECK(jitter.own[1][static_cast<std::size_t>(Pass::weight_grad)] ==
-        jitter.own[1][static_cast<std::size_t>(Pass::backward)]); // of which it is a half
+        jitter.own[1][static_cast<std::size_t>(Pass::backward)]); // it is half of the backward
 }
 
 TEST_CASE("A seed gives one measured spread") {
@@ -193,7 +193,7 @@ TEST_CASE("A seed gives one measured spread") {
   CHECK(spread_as(run, 2).mean != spread_as(run, 3).mean);
 }
 
-TEST_CASE("Runs that say too little of how tasks vary are refused") {
+TEST_CASE("Runs with too little information about variation are refused") {
   const auto refusal = [](const MeasuredRun& run) {
     return refusal_of([&] { (void)measured_jitter(run, "run.json"); }).first();
   };

@@ -40,7 +40,7 @@ void check_result(const TaskGraph& graph, const Placement& placement, Communicat
 
 } // namespace
 
-TEST_CASE("The stalls of pytorch#172668 go: two stages of two chunks, a receive posted ahead of a send") {
+TEST_CASE("The stalls of pytorch#172668 disappear: two stages of two chunks, a receive posted before a send") {
   const TaskGraph graph = generated("interleaved", {.stages = 2, .microbatches = 8, .vpp = 2}, 10ns);
   const CommOrder pytorch = test::operations(graph, "pytorch");
   for (const Communicators communicators : {Communicators::group, Communicators::pair}) {
@@ -54,7 +54,7 @@ TEST_CASE("The stalls of pytorch#172668 go: two stages of two chunks, a receive 
   }
 }
 
-TEST_CASE("The stalls of pytorch#188833 go: eight stages of two chunks, where receives in front cost half a step") {
+TEST_CASE("The stalls of pytorch#188833 disappear: eight stages of two chunks, receives in front cost half a step") {
   const TaskGraph graph = generated("interleaved", {.stages = 8, .microbatches = 16, .vpp = 2}, 10ns);
   const Placement placement = place_operations(graph, test::operations(graph, "pytorch"), Communicators::group);
   check_result(graph, placement, Communicators::group);
@@ -63,7 +63,7 @@ TEST_CASE("The stalls of pytorch#188833 go: eight stages of two chunks, where re
   CHECK(placement.stalls_after == 0ns);
 }
 
-TEST_CASE("An order without stalls is left as it is") {
+TEST_CASE("An order without stalls stays unchanged") {
   const TaskGraph graph = generated("interleaved", {.stages = 8, .microbatches = 16, .vpp = 2}, 10ns);
   const CommOrder pytorch = test::operations(graph, "pytorch");
   const Placement placement = place_operations(graph, pytorch, Communicators::pair); // pairs do not hold each other up
@@ -72,7 +72,7 @@ TEST_CASE("An order without stalls is left as it is") {
   CHECK(placement.before == placement.after);
 }
 
-TEST_CASE("Groups and waits of the order given are gone, also where nothing moves") {
+TEST_CASE("Groups and waits of the given order are removed, even if nothing moves") {
   const TaskGraph graph = generated("1f1b", {.stages = 4, .microbatches = 8, .vpp = 1}, 3us);
   const Placement placement = place_operations(graph, test::operations(graph, "megatron"), Communicators::group);
   check_result(graph, placement, Communicators::group);

@@ -117,7 +117,7 @@ TEST_CASE("DeepSeek-V3's comparison of bubbles, parameters and activations holds
 
 TEST_CASE("ZB-1p idles (p-1)/(3m+p-1) of all device time, more than a third of 1F1B's bubble") {
   // The README of sail-sg/zero-bubble-pipeline-parallelism says B/3 with B = (p-1)/(m+p-1), which is .1014 here.
-  // What is left is p-1 passes of 3m+p-1: 7 of 55.
+  // The rest is p-1 passes of 3m+p-1: 7 of 55.
   const Shape shape{.stages = 8, .microbatches = 16, .vpp = 1};
   const RunReport report = simulated("zb-auto", shape, equal_passes, 8);
   CHECK(report.bubble_ratio == Approx(7.0 / 55));

@@ -49,7 +49,7 @@ RunSpec given_operations() {
 
 } // namespace
 
-TEST_CASE("At the step times that Korthikanti et al. measured, MFU is what they print (arXiv 2205.05198, table 5)") {
+TEST_CASE("At the step times that Korthikanti et al. measured, MFU is as printed (arXiv 2205.05198, table 5)") {
   struct Row {
     std::string_view model;
     std::size_t stages, microbatches;
@@ -76,7 +76,7 @@ TEST_CASE("At the step times that Korthikanti et al. measured, MFU is what they 
   }
 }
 
-TEST_CASE("A GPT's step is 72BLshh(1 + s/6h) + 6Bshv model FLOPs, however it is spread and whatever runs again") {
+TEST_CASE("A GPT's step is 72BLshh(1 + s/6h) + 6Bshv model FLOPs, for any distribution and recomputation") {
   constexpr double b = 2;
   constexpr double s = 2048;
   constexpr double h = 6144;
@@ -96,7 +96,7 @@ TEST_CASE("A GPT's step is 72BLshh(1 + s/6h) + 6Bshv model FLOPs, however it is 
   CHECK(model_flop(spec) == Approx(pencil / 3).epsilon(1e-12));
 }
 
-TEST_CASE("The hardware's FLOPs have besides what is recomputed: fused scores, attention, or whole layers") {
+TEST_CASE("The hardware's FLOPs include recomputation: fused scores, attention, or whole layers") {
   constexpr double tokens = 2048;
   constexpr double h = 6144;
   constexpr double layers = 48;
@@ -116,7 +116,7 @@ TEST_CASE("The hardware's FLOPs have besides what is recomputed: fused scores, a
   CHECK(more() == Approx(product));
 }
 
-TEST_CASE("Only the backwards that recompute count as such") {
+TEST_CASE("Only backwards that recompute count as recomputation") {
   RunSpec spec = training_of("gpt-22b", 1, 4);
   spec.recompute = RecomputeKind::full;
   const double all = hardware_flop(spec) - model_flop(spec);
@@ -125,7 +125,7 @@ TEST_CASE("Only the backwards that recompute count as such") {
   CHECK(hardware_flop(spec) == Approx(model_flop(spec)));
 }
 
-TEST_CASE("What several ranks hold because it cannot be divided is the hardware's work and not the model's") {
+TEST_CASE("Work that several ranks repeat is the hardware's and not the model's") {
   RunSpec spec = training_of("llama-3-8b", 2, 2); // 8 key-value heads
   const double whole = model_flop(spec);
   const double once = hardware_flop(spec);
@@ -151,7 +151,7 @@ TEST_CASE("Rates are of one device, and of all with their data-parallel replicas
   CHECK(!figure(report, "hfu")); // what runs again is not known
 }
 
-TEST_CASE("Nothing is said of what is not known") {
+TEST_CASE("Unknown rates are not reported") {
   const RunReport without_device = evaluate(given_operations()).report;
   CHECK(figure(without_device, "tflops"));
   CHECK(!figure(without_device, "mfu"));
@@ -167,7 +167,7 @@ TEST_CASE("Nothing is said of what is not known") {
   CHECK(!figure(evaluate(spec).report, "tflops")); // in no time
 }
 
-TEST_CASE("The peak is that of the data type asked for") {
+TEST_CASE("The peak is that of the chosen data type") {
   RunSpec spec = training_of("llama-3-8b", 2, 2);
   spec.device_sheet = find_device("h100");
   spec.training.data_type = DataType::fp8;

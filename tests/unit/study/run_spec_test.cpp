@@ -1,4 +1,4 @@
-// What a program asks of the library, without a command line.
+// Library calls by a program, without a command line.
 
 #include "ppsim/study/build_run.hpp"
 #include "ppsim/study/evaluate.hpp"
@@ -31,7 +31,7 @@ RunSpec with_order(const std::string& schedule) {
 
 } // namespace
 
-TEST_CASE("A field is said where it has a value, and for this run unless a file says it") {
+TEST_CASE("A field is set if it has a value, and set for this run unless a file sets it") {
   RunSpec said = spec();
   said.forward = {1ms};
   said.training.tensor_parallel = 2; // has a value anyway
@@ -47,7 +47,7 @@ TEST_CASE("A field is said where it has a value, and for this run unless a file 
   CHECK(said.place_of("mb") == "`mb`");
 }
 
-TEST_CASE("An order that is given is run as it is, or its forwards alone") {
+TEST_CASE("A given order is run unchanged, or only its forwards") {
   CHECK(evaluate(with_order("1f1b")).report.step_time == 33ms);
   RunSpec forwards = with_order("1f1b");
   forwards.forward_only = true;
@@ -56,7 +56,7 @@ TEST_CASE("An order that is given is run as it is, or its forwards alone") {
         Rows{"mine: an order without a flush: only its generator can make its later steps -- use `schedule` instead"});
 }
 
-TEST_CASE("Names that are none are refused, and not passed over") {
+TEST_CASE("Unknown names are refused, not ignored") {
   RunSpec compared = spec();
   compared.schedules = {"1f1b", "interleavd"};
   CHECK(refusal_of([&] { (void)compare(compared, 1); }).first().find("'interleaved'") != std::string::npos);

@@ -50,7 +50,7 @@ Scenario one_stage() {
 
 } // namespace
 
-TEST_CASE("Of the stages without jitter the one that saves most of p95 is first, at any number of threads") {
+TEST_CASE("Of the stages without jitter, the one that saves most of p95 is first, at any number of threads") {
   const Shape shape{.stages = 4, .microbatches = 8, .vpp = 1};
   const TaskGraph graph = lower(generate("1f1b", shape), with_factors(uniform_scenario(shape, 1ms, 2ms),
                                                                       {1'000'000, 1'000'000, 1'300'000, 1'000'000}));
@@ -87,7 +87,7 @@ TEST_CASE("A link that is twice as fast halves the transfers between its two sta
   CHECK(figures[2].gain == Approx(4.0 / 98));
 }
 
-TEST_CASE("A link is unlike the others where its two stages meet and nowhere else") {
+TEST_CASE("A link differs from the others only between its two stages") {
   const Shape shape{.stages = 3, .microbatches = 3, .vpp = 2};
   Scenario scenario = uniform_scenario(shape, 10ns, 20ns, 4ns);
   scenario.network.unusual_links = {{StageId{2}, StageId{0}, 500'000}};
@@ -102,13 +102,13 @@ TEST_CASE("A link is unlike the others where its two stages meet and nowhere els
         Names{"0", "1", "2", "0-1", "0-2", "1-2"});
 }
 
-TEST_CASE("Where transfers are free, or there are none, no link has a figure") {
+TEST_CASE("If transfers are free, or there are none, no link has a figure") {
   CHECK(names(figures_of(generate("1f1b", two_by_two), uniform_scenario(two_by_two, 10ns, 20ns))) == Names{"0", "1"});
   const Shape one{.stages = 1, .microbatches = 2, .vpp = 1};
   CHECK(names(figures_of(generate("1f1b", one), uniform_scenario(one, 10ns, 20ns, 4ns))) == Names{"0"});
 }
 
-TEST_CASE("With a chunk on two stages only the faster one's tasks are shorter") {
+TEST_CASE("With a chunk on two stages, only the faster one's tasks are shorter") {
   const Shape shape{.stages = 4, .microbatches = 8, .vpp = 1};
   for (const char* name : {"chimera", "dualpipe"}) {
     CAPTURE(name);
@@ -174,7 +174,7 @@ TEST_CASE("The figures are the same on any number of threads") {
   for (std::size_t i = 0; i < alone.size(); ++i) CHECK(alone[i].step_time == together[i].step_time);
 }
 
-TEST_CASE("The gain is what is saved per microbatch") {
+TEST_CASE("The gain is the time saved per microbatch") {
   CHECK(gain_over(100ns, 4, 90ns, 4) == Approx(0.1));
   CHECK(gain_over(100ns, 4, 120ns, 5) == Approx(0.04)); // 25 and 24
   CHECK(gain_over(100ns, 4, 150ns, 5) == Approx(-0.2));

@@ -20,7 +20,7 @@ SweepAxis axis(std::string option, const Rows& values) {
   return made;
 }
 
-/// A spec that is refused at once, and says which it was.
+/// A spec that is rejected at once with an error that names it.
 RunSpec refused(std::size_t point) {
   throw Error{ExitCode::bad_input, Problem{"point", fmt::format("{}", point), ""}};
 }
@@ -39,7 +39,7 @@ TEST_CASE("The first axis of a grid changes slowest") {
   CHECK(points == Rows{"1 8 1 ", "1 16 1 ", "1 32 1 ", "2 8 1 ", "2 16 1 ", "2 32 1 "});
 }
 
-TEST_CASE("The points of a grid are counted as far as one can count") {
+TEST_CASE("The number of points of a grid saturates") {
   CHECK(SweepGrid{}.points() == 1);
   CHECK(SweepGrid{{axis("mb", {"8"}), axis("vpp", {})}}.points() == 0);
   SweepAxis long_axis = axis("mb", {});
@@ -63,14 +63,14 @@ TEST_CASE("Rows come in the order of their points, each once, at any number of t
   }
 }
 
-TEST_CASE("A sweep without points asks for nothing") {
+TEST_CASE("A sweep without points makes no runs") {
   sweep(7, 7, 2, refused, [](std::size_t, std::span<const SweepRow>) {
     FAIL_CHECK("a row came");
     return true;
   });
 }
 
-TEST_CASE("A sweep ends where its rows are not taken any more") {
+TEST_CASE("A sweep ends when its rows are no longer taken") {
   std::size_t taken = 0;
   sweep(0, 1'000'000, 2, refused, [&](std::size_t, std::span<const SweepRow> rows) {
     taken += rows.size();
@@ -84,7 +84,7 @@ TEST_CASE("A sweep ends where its rows are not taken any more") {
   CHECK_THROWS_WITH(sweep(0, 1'000'000, 2, refused, full), "the disk is full");
 }
 
-TEST_CASE("A row is what a run gives, and a run that is refused or deadlocks is a row with its reason") {
+TEST_CASE("A row has the figures of its run, and a refused or deadlocked run is a row with its reason") {
   RunSpec spec;
   spec.stages = 4;
   spec.microbatches = 8;
@@ -94,13 +94,13 @@ TEST_CASE("A row is what a run gives, and a run that is refused or deadlocks is 
   CHECK(row.figures->schedule == "1f1b");
   CHECK(row.figures->step_time == std::chrono::milliseconds{33}); // (8 + 4 - 1) 3 ms
   CHECK(row.figures->bubble_ratio == Approx(9.0 / 33));
-  CHECK_FALSE(row.figures->peak); // nobody says how large an activation is
+  CHECK_FALSE(row.figures->peak); // no activation size given
   CHECK_FALSE(row.figures->fits);
   spec.activation_bytes = {Bytes{100}};
   spec.memory_limit = Bytes{399};
   const SweepRow full = sweep_row([&] { return spec; });
   REQUIRE(full.figures);
-  CHECK(full.figures->peak == Bytes{400}); // of stage 0: as many as there are stages
+  CHECK(full.figures->peak == Bytes{400}); // of stage 0: one per stage
   CHECK(full.figures->fits == false);
   spec.stages.reset();
   const SweepRow none = sweep_row([&] { return spec; });

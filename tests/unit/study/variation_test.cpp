@@ -61,7 +61,7 @@ const Line rising = [](std::int64_t x) { return takes(100 + 2 * x); };
 const Line flat = [](std::int64_t) { return takes(777); };
 const Line refusing = [](std::int64_t) { return std::nullopt; };
 
-TEST_CASE("Points are spread evenly from one end to the other, each a value of its own") {
+TEST_CASE("Points are spread evenly from one end to the other, without duplicates") {
   CHECK(spread_points(times(0, 10), 5) == Values{0, 3, 5, 8, 10}); // 2.5 and 7.5 round up
   CHECK(spread_points(counts(8, 11), 100) == Values{8, 9, 10, 11});
   CHECK(spread_points(times(5, 6), 2) == Values{5, 6});
@@ -74,7 +74,7 @@ TEST_CASE("Points are spread evenly from one end to the other, each a value of i
   CHECK(many[1] == 20'202); // 2'000'000 / 99
 }
 
-TEST_CASE("Of up to 256 counts every one is tried unless a number of points is asked for, and skipping them shows") {
+TEST_CASE("Up to 256 counts are all tried unless a number of points is given, and skipping them shows") {
   CHECK(default_points(counts(4, 128), 1) == 125);
   CHECK(default_points(counts(1, 256), 1) == 256);
   CHECK(default_points(counts(1, 257), 1) == 100);
@@ -92,7 +92,7 @@ TEST_CASE("Of up to 256 counts every one is tried unless a number of points is a
   CHECK(vary_lines(times(0, 1000), {flat}, {.points = 3}).skipped_distance() == 0);
 }
 
-TEST_CASE("Where none is the best, it is told apart whether none applies or none fits, as exactly as other changes") {
+TEST_CASE("Without a best, the reason (none applies, or none fits) is located as exactly as other changes") {
   // Applies from 300 on, fits from 700 on; the asynchronous one always does, and is never the best.
   const Line late = [](std::int64_t x) -> std::optional<Sample> {
     if (x < 300) return std::nullopt;
@@ -106,7 +106,7 @@ TEST_CASE("Where none is the best, it is told apart whether none applies or none
   CHECK(variation.best[2] == BestStretch{700, 1000, 0});
 }
 
-TEST_CASE("Over two decades and more points are spread by a ratio") {
+TEST_CASE("Over two decades and more, points are spaced by a ratio") {
   CHECK(spread_points(times(1, 10'000), 5) == Values{1, 10, 100, 1000, 10'000});
   CHECK(spread_points(times(3, 300), 3) == Values{3, 30, 300});
   CHECK_FALSE(times(0, 1000).logarithmic()); // zero has no place on such an axis
@@ -127,7 +127,7 @@ TEST_CASE("Changes are bisected to a round ten-thousandth of the range") {
   CHECK(default_precision({.option = "memory-limit", .unit = Axis::Unit::bytes, .from = 0, .to = 30'000'000}) == 2048);
 }
 
-TEST_CASE("Where the best changes is found to the stated precision, in values that stand that far apart") {
+TEST_CASE("A change of the best is found to the stated precision, at multiples of it") {
   // 100 + 2x against 777: equal at 338.5
   const Variation one = vary_lines(times(0, 1000), {rising, flat}, {.points = 5, .precision = 1});
   CHECK(one.points == Values{0, 250, 500, 750, 1000});
@@ -139,7 +139,7 @@ TEST_CASE("Where the best changes is found to the stated precision, in values th
   CHECK(ten.precision == 10);
 }
 
-TEST_CASE("Where two are equal the best stays what it was before, and the next begins where it is faster") {
+TEST_CASE("On a tie the best stays, and the next begins where it is faster") {
   const Line plateau = [](std::int64_t x) { return takes(x < 300 ? 500 : x > 700 ? 100 : 200); };
   const Line level = [](std::int64_t) { return takes(200); };
   const Variation level_first = vary_lines(times(0, 1000), {plateau, level}, {.points = 11, .precision = 1});
@@ -150,7 +150,7 @@ TEST_CASE("Where two are equal the best stays what it was before, and the next b
   CHECK(twins.crossings.empty());
 }
 
-TEST_CASE("Two that are equal where the range begins change places where that ends") {
+TEST_CASE("Two that are equal at the start of the range cross at the end of the tie") {
   const Line slower_later = [](std::int64_t x) { return takes(1000 + std::max<std::int64_t>(0, x - 420)); };
   const Line level = [](std::int64_t) { return takes(1000); };
   const Variation start = vary_lines(times(0, 1000), {slower_later, level}, {.points = 3, .precision = 1});
@@ -162,7 +162,7 @@ TEST_CASE("Two that are equal where the range begins change places where that en
   CHECK(end.crossings.empty());
 }
 
-TEST_CASE("All changes inside one interval that halving meets are found") {
+TEST_CASE("All changes inside one interval that bisection meets are found") {
   const Line middle = [](std::int64_t) { return takes(500); };
   const Line falling = [](std::int64_t x) { return takes(2 * (1000 - x)); };
   const Line climbing = [](std::int64_t x) { return takes(2 * x); };
@@ -171,7 +171,7 @@ TEST_CASE("All changes inside one interval that halving meets are found") {
   CHECK(crossings_of(variation) == "c to 250, b from 251; c to 500, a from 501; b to 750, a from 751");
 }
 
-TEST_CASE("What refuses leaves a gap, and is the best only where it applies") {
+TEST_CASE("A refusal leaves a gap, and a schedule is the best only where it applies") {
   const Line fours = [](std::int64_t x) -> std::optional<Sample> {
     if (x % 4 != 0) return std::nullopt;
     return takes(10);
@@ -185,7 +185,7 @@ TEST_CASE("What refuses leaves a gap, and is the best only where it applies") {
   CHECK(variation.crossings.empty());
 }
 
-TEST_CASE("Two change places over a gap that lies between") {
+TEST_CASE("Two may cross within a gap") {
   const Line fours = [](std::int64_t x) -> std::optional<Sample> {
     if (x % 4 != 0) return std::nullopt;
     return takes(10 + x);
@@ -195,7 +195,7 @@ TEST_CASE("Two change places over a gap that lies between") {
   CHECK(crossings_of(vary_lines(counts(1, 20), {fours, always}, {.points = 2})).empty()); // at no two points
 }
 
-TEST_CASE("What does not fit or is asynchronous is never the best, and where nothing is there is none") {
+TEST_CASE("Schedules that do not fit or are asynchronous are never the best, and there may be no best") {
   const Line large = [](std::int64_t x) { return Sample{.step_time = Duration{5}, .fits = x >= 600}; };
   const Line small = [](std::int64_t x) { return Sample{.step_time = Duration{9}, .fits = x >= 200}; };
   const Line other = [](std::int64_t) { return Sample{.step_time = Duration{1}, .asynchronous = true}; };
@@ -210,7 +210,7 @@ TEST_CASE("What does not fit or is asynchronous is never the best, and where not
   CHECK(best_of(nothing) == "none 0..1000");
 }
 
-TEST_CASE("Where the number of microbatches varies, step times are compared and shown per microbatch") {
+TEST_CASE("If the number of microbatches varies, step times are compared and shown per microbatch") {
   const Line one = [](std::int64_t m) {
     return Sample{.step_time = Duration{100 * m}, .microbatches = static_cast<std::size_t>(m)};
   };
@@ -242,7 +242,7 @@ TEST_CASE("Each line is sampled at a value at most once") {
   CHECK(calls.size() < 3 * 20 + 3 * 3 * 10); // 20 points each, and three changes of at most 6 steps
 }
 
-TEST_CASE("Where straight lines cross, two values more say where; kinks take a few") {
+TEST_CASE("A crossing of straight lines needs two more values; kinks need a few") {
   const auto values_tried = [](const Line& other, const std::string& expected) {
     std::set<std::int64_t> tried;
     const Line counted = [&](std::int64_t x) {
@@ -259,7 +259,7 @@ TEST_CASE("Where straight lines cross, two values more say where; kinks take a f
   CHECK(values_tried(kink, "a to 350000, b from 350001") <= 10); // halving takes 20
 }
 
-TEST_CASE("What a sample throws is thrown") {
+TEST_CASE("Exceptions of a sample are rethrown") {
   const Sampler sample = [](std::size_t, std::int64_t value) -> std::optional<Sample> {
     if (value == 10) throw std::runtime_error{"ten"};
     return takes(1);
@@ -267,7 +267,7 @@ TEST_CASE("What a sample throws is thrown") {
   CHECK_THROWS_WITH(vary(times(0, 10), {"a"}, sample, {.points = 3, .threads = 2}), "ten");
 }
 
-TEST_CASE("A value of an axis is written for people, and exactly as its option takes it") {
+TEST_CASE("A value of an axis is formatted for users, and exactly as its option's argument") {
   const Axis rate{.option = "bandwidth", .unit = Axis::Unit::rate, .from = 1, .to = 2};
   const Axis factor{.option = "pair", .unit = Axis::Unit::factor, .from = 1, .to = 2};
   const Axis bytes{.option = "memory-limit", .unit = Axis::Unit::bytes, .from = 1, .to = 2};

@@ -60,7 +60,7 @@ TEST_CASE("With any latency 1F1B is slower than GPipe, which waits for transfers
   CHECK(variation.lines[1].samples[1]->step_time == Duration{14'000'000});
 }
 
-TEST_CASE("Values that are named are the points, and nothing between them is tried") {
+TEST_CASE("Named values are the points, and no others are tried") {
   const Variation variation = vary_flags({"--stages", "4", "--mb", "8", "--vary", "comm=1ms,0..800us:+400us",
                                           "--schedules", "gpipe,1f1b,interleaved"},
                                          2)
@@ -74,7 +74,7 @@ TEST_CASE("Values that are named are the points, and nothing between them is tri
   CHECK(crossing(variation, "interleaved v=4", "gpipe") == Ends{0, 400'000});
 }
 
-TEST_CASE("With jitter lines are of the figure that is asked for, else of the mean, and what is not sampled has none") {
+TEST_CASE("With jitter, lines use the requested figure, by default the mean, and unsampled runs have none") {
   const Rows flags{
       "--stages", "2", "--mb",     "4",   "--vary",    "comm=0..1ms", "--schedules", "gpipe,1f1b,pipedream",
       "--points", "2", "--jitter", "10%", "--samples", "50"};
@@ -114,7 +114,7 @@ TEST_CASE("With latency more virtual stages become slower than fewer") {
   CHECK(variation.best[1] == BestStretch{140'626, 1'000'000, 0});
 }
 
-TEST_CASE("A varied memory limit is kept by orders that are made for it, and decides what fits of the others") {
+TEST_CASE("A varied memory limit applies to orders made for it, and decides what fits of the others") {
   const Rows flags{"--stages",
                    "4",
                    "--mb",
@@ -154,7 +154,7 @@ TEST_CASE("A variation of schedules does not depend on the number of threads, an
   CHECK(one.notes.back().starts_with("chimera does not apply: `mb`: must be even"));
 }
 
-TEST_CASE("A variation says once what is said at both ends of its range, and of whom") {
+TEST_CASE("A variation reports notes at both ends of its range once, with their schedules") {
   const Rows flags{"--stages", "4", "--mb",  "8", "--forward", "1ms,1ms,1ms,2ms", "--schedules", "gpipe,1f1b,dualpipe",
                    "--points", "3", "--vary"};
   const auto notes = [&](const std::string& varied, const Rows& more) {
@@ -166,18 +166,18 @@ TEST_CASE("A variation says once what is said at both ends of its range, and of 
   const Rows of_dualpipe{"`forward`: values are per chunk, but here each chunk runs on two stages, one per direction: "
                          "no value is that of one device (dualpipe)"};
   CHECK(notes("comm=1us..1ms", {"--backward", "2ms"}) == of_dualpipe);
-  CHECK(notes("comm=0..1ms", {"--backward", "2ms"}) == of_dualpipe); // "transfers take no time" is said at 0 only
+  CHECK(notes("comm=0..1ms", {"--backward", "2ms"}) == of_dualpipe); // "transfers take no time" applies only at 0
   CHECK(notes("backward=1ms..2ms", {"--boundary-bytes", "1MB"}) ==
         Rows{"`boundary-bytes`: without `bandwidth` sizes take no time; they only count as volume", of_dualpipe[0]});
 }
 
-TEST_CASE("A number that a field is set to is the one that its flag says") {
-  struct Said {
+TEST_CASE("A field is set to the number that its flag parses") {
+  struct FieldText {
     std::string_view field, text;
     std::int64_t number;
     std::vector<std::string> more{};
   };
-  const std::vector<Said> all{
+  const std::vector<FieldText> all{
       {"forward", "2ms", 2'000'000},
       {"mb", "16", 16},
       {"vpp", "4", 4},
@@ -192,7 +192,7 @@ TEST_CASE("A number that a field is set to is the one that its flag says") {
     const Evaluation run = evaluate(spec);
     return std::tuple{run.report.step_time, run.report.stages.front().peak_bytes(), run.report.overflow.has_value()};
   };
-  for (const Said& said : all) {
+  for (const FieldText& said : all) {
     INFO(said.field);
     Rows flags{"--stages", "4"};
     if (said.field != "mb") flags.insert(flags.end(), {"--mb", "8"});
@@ -213,7 +213,7 @@ TEST_CASE("The lines of a variation stay the same where the number of layers per
   CHECK(variation.lines.back().name == "interleaved v=4");
 }
 
-TEST_CASE("Of equals the best is the one that needs least memory, and what changes nothing is said to") {
+TEST_CASE("Of equals the best is the one that needs least memory, and a quantity without effect is reported") {
   const Inputs inputs =
       parse_arguments(find_command("compare"), {"--stages", "4", "--mb", "8", "--activation-bytes", "1GiB",
                                                 "--schedules", "gpipe,1f1b", "--vary", "pair=0.7..1", "--points", "3"});
@@ -223,7 +223,7 @@ TEST_CASE("Of equals the best is the one that needs least memory, and what chang
   CHECK(varied.notes == Rows{"`vary`: `pair` changes no schedule's step time in this range"});
 }
 
-TEST_CASE("An axis has the unit that its option asks for, and the option's own name") {
+TEST_CASE("An axis has its option's unit and name") {
   const Axis comm = axis_of("comm=0..2ms");
   CHECK(comm.unit == Axis::Unit::time);
   CHECK(comm.to == 2'000'000);
@@ -240,7 +240,7 @@ TEST_CASE("An axis has the unit that its option asks for, and the option's own n
   CHECK(rate.from == 1'000'000'000);
 }
 
-TEST_CASE("Every option that a number can be said for can vary, and no other") {
+TEST_CASE("Exactly the options with a number can vary") {
   for (const Option& option : options()) {
     Inputs scratch;
     const bool is_file = !option.set(scratch, "folder/file"); // so is "1B/s" one

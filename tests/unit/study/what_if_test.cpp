@@ -57,7 +57,7 @@ TEST_CASE("Under link and blocking no communication means no contention and no w
   CHECK(what_if_of(scenario).no_communication == 90ns);
 }
 
-TEST_CASE("Where a change would change nothing there is no figure") {
+TEST_CASE("A change without effect has no figure") {
   const WhatIf uniform = what_if_of(uniform_scenario(two_by_two, 10ns, 20ns));
   CHECK(!uniform.no_communication);
   CHECK(!uniform.equal_stages);

@@ -35,7 +35,7 @@ std::string steps(const std::string& text) {
 
 } // namespace
 
-TEST_CASE("A step ends where an action occurs again, not at another optimizer or reduction") {
+TEST_CASE("A step ends when an action is repeated, not at another optimizer or reduction") {
   CHECK(steps("").empty());
   CHECK(steps("0F0 0B0 0F0 0B0") == "0011");
   CHECK(steps("1RECV_F0 1F0 1B0 1RECV_F0 1F0 1B0") == "000111");
@@ -44,11 +44,11 @@ TEST_CASE("A step ends where an action occurs again, not at another optimizer or
   CHECK(steps("0F0 0I0 0F1 0I1 0W0 0W1 0F0") == "0000001");
 }
 
-TEST_CASE("A step that lost its first forward does not take that of the next one") {
+TEST_CASE("A step without its first forward does not take that of the next step") {
   CHECK(steps("0F0 0B0 0F1 0B1 0B0 0F1 0B1 0F0 0B0") == "000011122");
 }
 
-TEST_CASE("What comes before the first whole step is cut off") {
+TEST_CASE("Tasks before the first complete step are cut off") {
   const std::string whole = "0F0 0F1 0B0 0F2 0B1 0F3 0B2 0B3 ";
   CHECK(steps("0B0 0F2 0B1 0F3 0B2 0B3 " + whole + whole) == "------0000000011111111");
   CHECK(steps("0F2 0B1 0F3 0B2 0B3 " + whole + whole) == "-----0000000011111111");
@@ -69,7 +69,7 @@ TEST_CASE("Nothing is cut off a recording that begins with a step") {
   CHECK(steps("0B0 0F0 0W1") == "011");                               // nothing whole to begin with
 }
 
-TEST_CASE("Tasks run on the stream that most of them ran on, longer where as many did") {
+TEST_CASE("Tasks run on the stream of most of them, or on the busier one if there are two") {
   MainStream main;
   CHECK(main.stream() == 0);
   main.add_task({{7, {0, 10}}, {13, {0, 500}}});
@@ -78,7 +78,7 @@ TEST_CASE("Tasks run on the stream that most of them ran on, longer where as man
   CHECK(main.stream() == 7);
 }
 
-TEST_CASE("Tasks without kernels lie between those beside them, in the order of the processor") {
+TEST_CASE("Tasks without kernels are between their neighbours, in the processor's order") {
   using traces::TaskTime;
   const auto placed = [](std::vector<TaskTime> tasks) {
     const std::size_t count = traces::place_without_kernels(tasks);

@@ -1,4 +1,4 @@
-// Certificates as files: what is written is read back, and nothing in a file is trusted.
+// Certificate files: round trips, and checks of every value in a file.
 
 #include "ppsim/traces/certificate_file.hpp"
 
@@ -62,12 +62,12 @@ TEST_CASE("A certificate is read as it was written") {
   CHECK(traces::read_certificate(traces::write_certificate(bare), "c.json") == bare);
 }
 
-TEST_CASE("Keys that a reader of certificates does not know are skipped, and a proof may be missing") {
+TEST_CASE("Unknown keys of a certificate are skipped, and a proof may be missing") {
   CHECK(fault_with("\"schema\"", "\"by\": [{\"a\": 1}], \"schema\"") == "nothing");
   CHECK(fault_with("\"cases\": [\n      [0,1,1,0]\n    ]", "") == "nothing");
 }
 
-TEST_CASE("What a certificate has wrong is told by its place") {
+TEST_CASE("Errors in a certificate are reported with their place") {
   CHECK(fault_with("{\n", "") == "c.json:1:11: this is not JSON");
   CHECK(fault_with("\"kind\": \"ppsim-certificate\"", "\"kind\": \"run\"") ==
         "c.json: /kind: it is '\"run\"', not \"ppsim-certificate\"");
@@ -91,7 +91,7 @@ TEST_CASE("What a certificate has wrong is told by its place") {
   CHECK(fault_with("\"makespan\": 24", "\"makespan\": null") == "c.json: /makespan: it is missing");
 }
 
-TEST_CASE("Everything that is wrong with a certificate is told at once") {
+TEST_CASE("All errors in a certificate are reported together") {
   try {
     static_cast<void>(traces::read_certificate(
         R"({"schema": 1, "kind": "ppsim-certificate", "instance": {"capacity": 1}, "order": null, "makespan": null})",
@@ -102,7 +102,7 @@ TEST_CASE("Everything that is wrong with a certificate is told at once") {
   }
 }
 
-TEST_CASE("A verdict as JSON says what was found") {
+TEST_CASE("A verdict as JSON contains the results") {
   const Certificate certificate = full_certificate();
   const std::string text = traces::certificate_verdict_json(certificate, check_certificate(certificate));
   CHECK(text.find("\"makespan_ns\": 24") != std::string::npos);

@@ -127,7 +127,7 @@ TEST_CASE("A trace has a named process per stage, in the order of the stages") {
   CHECK(order == std::map<int, int>{{0, 0}, {1, 1}});
 }
 
-TEST_CASE("A trace has a slice per task with its place in the schedule and what released it") {
+TEST_CASE("A trace has a slice per task with its position in the schedule and what released it") {
   //  stage 0 | 0F0 | 0F1 |     | 0B0       | ...      F = 1 ms, B = 2 ms
   //  stage 1       | 1F0 | 1B0       | ...
   const json trace = trace_of(two_by_two);
@@ -144,7 +144,7 @@ TEST_CASE("A trace has a slice per task with its place in the schedule and what 
   CHECK(slice(trace, "0F0", "F").at("args").at("released_by").is_null());
 }
 
-TEST_CASE("Split backwards have categories of their own") {
+TEST_CASE("Split backwards have their own categories") {
   // A reader that sorts by category must find I among compute, not among transfers.
   const json trace = trace_of("0F0,0I0,0W0\n");
   CHECK(slice(trace, "0I0", "I").at("tid") == 0);
@@ -161,7 +161,7 @@ TEST_CASE("Times are microseconds with exactly three decimals, however long the 
   CHECK(text.find(R"("name":"0B0","pid":0,"tid":0,"ts":72000000000.001,"dur":1.002)") != std::string::npos);
 }
 
-TEST_CASE("A transfer is a slice at the stage that receives it, from the end of its sender until it arrives") {
+TEST_CASE("A transfer is a slice on the receiving stage, from the end of its sender to its arrival") {
   const json trace = trace_of(two_by_two, 100us);
   const json activation = slice(trace, "0F1", "transfer");
   CHECK(activation.at("pid") == 1);
@@ -175,7 +175,7 @@ TEST_CASE("A transfer is a slice at the stage that receives it, from the end of 
   check_arrows(trace, 4);
 }
 
-TEST_CASE("Transfers that overlap get threads of their own, and as few as it takes") {
+TEST_CASE("Overlapping transfers get separate threads, as few as possible") {
   const auto threads = [](Duration comm) {
     const json trace =
         trace_of("0F0,0F1,0F2,0F3,0F4,0B0,0B1,0B2,0B3,0B4\n1F0,1F1,1F2,1F3,1F4,1B0,1B1,1B2,1B3,1B4\n", comm);
@@ -206,7 +206,7 @@ TEST_CASE("Arrows join every sender with its receiver under every placement and 
   }
 }
 
-TEST_CASE("An overlapped pair in one piece is one slice, run one after the other it is two") {
+TEST_CASE("An overlapped pair in one piece is one slice; run one after the other, it is two") {
   const Schedule schedule = read("0F0,(0F1;0B0)OVERLAP_F_B,0B1\n");
   Scenario scenario = uniform_scenario(schedule.shape(), 1ms, 2ms);
   const json together = trace_of(schedule, scenario);
@@ -234,7 +234,7 @@ TEST_CASE("The count of live activations rises with each forward and returns to 
   }
 }
 
-TEST_CASE("With memory figures a second counter shows bytes, down to what stays") {
+TEST_CASE("With memory sizes, a second counter shows bytes, down to the static ones") {
   const Schedule schedule = read(two_by_two);
   Scenario scenario = uniform_scenario(schedule.shape(), 1ms, 2ms);
   scenario.memory.activation = {Bytes{100}, Bytes{10}};

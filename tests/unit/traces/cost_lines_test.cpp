@@ -33,7 +33,7 @@ TEST_CASE("Costs of a run are lines of a scenario file, with spread and drift in
   CHECK(each.find("forward = [\"1 ms\", \"1 ms\", \"1.500001 ms\", \"1.500001 ms\"]\n") != std::string::npos);
 }
 
-TEST_CASE("Where a boundary has no recorded transfer, the costs have no comm, and say so") {
+TEST_CASE("If a boundary has no recorded transfer, the costs have no comm, with a note") {
   const Schedule schedule = order({"0F0 0F1 0B0 0B1", "1F0 1F1 1B0 1B1", "2F0 2B0 2F1 2B1"});
   const Scenario scenario = uniform_scenario(schedule.shape(), 1ms, 2ms, 20us);
   const TaskGraph graph = lower(schedule, scenario);
@@ -63,7 +63,7 @@ TEST_CASE("Where a boundary has no recorded transfer, the costs have no comm, an
   }
 }
 
-TEST_CASE("Costs of an order without a name say so, and halves of a backward are lines of their own") {
+TEST_CASE("Costs of an order without a name have a note, and halves of a backward are separate lines") {
   const Schedule schedule = order({"0F0 0F1 0I1 0I0 0W0 0W1"});
   const Timeline step = simulate(lower(schedule, uniform_scenario(schedule.shape(), 1ms, 3ms)));
   const std::string text = traces::cost_lines(cost_model(run_of(schedule, {step}), 0, 1)).text();
@@ -74,7 +74,7 @@ TEST_CASE("Costs of an order without a name say so, and halves of a backward are
   CHECK(text.find("comm") == std::string::npos);
 }
 
-TEST_CASE("Costs of a run of forwards alone say so") {
+TEST_CASE("Costs of a run of forwards alone have a note") {
   const Schedule schedule = order({"0F0 0F1", "1F0 1F1"}).forwards();
   const Timeline step = simulate(lower(schedule, uniform_scenario(schedule.shape(), 1ms, 3ms)));
   const std::string text = traces::cost_lines(cost_model(run_of(schedule, {step}), 0, 1)).text();
@@ -84,7 +84,7 @@ TEST_CASE("Costs of a run of forwards alone say so") {
 
 namespace {
 
-/// Costs of the mean stage of a run whose chunks take these forwards, and backwards of twice that.
+/// Costs of the mean stage of a run with these forward times of chunks, and backwards of twice the time.
 std::string of_mean_stage(const Schedule& schedule, const std::vector<Duration>& forwards) {
   Scenario scenario = uniform_scenario(schedule.shape(), 1ms, 2ms, 20us);
   scenario.costs.forward = scenario.costs.input_grad = scenario.costs.weight_grad = forwards;
@@ -116,7 +116,7 @@ TEST_CASE(
   CHECK_FALSE(has(one, "comm"));
 }
 
-TEST_CASE("What an end takes beyond the mean stage within the spread of its own runs is nothing that it does besides") {
+TEST_CASE("Extra time of an end within the spread of its own runs does not count") {
   const Schedule schedule = order({"0F0 0F1 0B1 0B0", "1F0 1F1 1B1 1B0"});
   Scenario scenario = uniform_scenario(schedule.shape(), 1ms, 2ms);
   scenario.costs.forward_by_microbatch = {1ms, 1ms, 1ms, 3ms}; // of the last chunk: 2 ms, with a spread of 1 ms
@@ -127,7 +127,7 @@ TEST_CASE("What an end takes beyond the mean stage within the spread of its own 
   CHECK_FALSE(has(text, "head"));
 }
 
-TEST_CASE("An end that takes less than the other stages is one of them: it has fewer layers") {
+TEST_CASE("An end that takes less than the other stages counts as one of them: it has fewer layers") {
   const std::string text =
       of_mean_stage(order({"0F0 0B0", "1F0 1B0", "2F0 2B0"}), {1ms, 3ms, 4ms}); // mean of 1 and 3: 2
   CHECK(has(text, "\nforward = \"2 ms\"\n"));
@@ -135,7 +135,7 @@ TEST_CASE("An end that takes less than the other stages is one of them: it has f
   CHECK_FALSE(has(text, "embedding"));
 }
 
-TEST_CASE("A string of TOML is one line of UTF-8, whatever it is made of") {
+TEST_CASE("A TOML string is one line of UTF-8 for any input") {
   CHECK(toml_string("plain \xC3\xBC") == "\"plain \xC3\xBC\"");
   CHECK(toml_string("a\"b\\c") == "\"a\\\"b\\\\c\"");
   CHECK(toml_string("line\nend\x7F") == "\"line\\u000aend\\u007f\"");

@@ -1,4 +1,4 @@
-// What is packed with gzip, unpacked within limits.
+// Decompression of gzip data within limits.
 
 #include "ppsim/base/error.hpp"
 #include "support/gzip.hpp"
@@ -29,7 +29,7 @@ std::string problem_of(const ImportFormat& format, const ImportFile& file) {
 
 } // namespace
 
-TEST_CASE("gzip of several members, with a wrong size or padding behind them, is one text") {
+TEST_CASE("gzip of several members, with a wrong size or padding after them, is one text") {
   const std::string long_text(1'000'000, 'x');
   CHECK(gunzip(pack(long_text), "f") == long_text);
   CHECK(gunzip(pack(long_text) + pack("end"), "f") == long_text + "end");
@@ -38,7 +38,7 @@ TEST_CASE("gzip of several members, with a wrong size or padding behind them, is
   CHECK_THROWS_AS(gunzip(pack(long_text).substr(0, 200), "f"), Error);
 }
 
-TEST_CASE("What the end of a gzip file says of its size takes no memory by itself") {
+TEST_CASE("The size in the trailer of a gzip file allocates no memory") {
   const std::string packed = pack("text") + std::string(100'000, '\0') + "\xFF\xFF\xFF\x7F";
   CHECK(gunzip(packed, "f") == "text");
   CHECK(gunzip(packed, "f").capacity() <= 17 * packed.size());
@@ -50,7 +50,7 @@ TEST_CASE("gzip that unpacks to more than its limit is refused") {
   CHECK_THROWS_WITH(gunzip(packed, "f", 299'999), Catch::Contains("it decompresses to more than 299999 bytes"));
 }
 
-TEST_CASE("A file is read as it is, or unpacked") {
+TEST_CASE("A file is read as it is or unpacked") {
   const std::string packed = pack("text");
   CHECK(PlainFile({"f", "text"}, 10).bytes() == "text");
   CHECK(PlainFile({"f", packed}, 10).bytes() == "text");
@@ -58,7 +58,7 @@ TEST_CASE("A file is read as it is, or unpacked") {
   CHECK_THROWS_AS(PlainFile({"f", packed}, 3), Error);
 }
 
-TEST_CASE("The format of a file is guessed from its beginning, packed or cut off or not") {
+TEST_CASE("The format of a file is guessed from its beginning, whether packed or truncated") {
   const auto guess = [](const std::string& bytes) {
     const ImportFormat* const format = guess_import_format(bytes);
     return format == nullptr ? std::string_view{"none"} : format->name;
@@ -81,7 +81,7 @@ TEST_CASE("Logs and results of tests unpack to no more than 64 MiB") {
     CHECK(problem_of(*find_import_format(name), {"f", packed}) == "it decompresses to more than 67108864 bytes");
 }
 
-TEST_CASE("What is packed is unpacked as it was, and the same bytes make the same file") {
+TEST_CASE("Packed data unpacks unchanged, and equal bytes make equal files") {
   std::string text;
   for (int i = 0; i < 200'000; ++i) text += std::to_string(i * 7919LL) + ","; // more than a window, packed too
   for (const std::string& bytes : {std::string{}, std::string(1, '\0'), text}) {

@@ -1,4 +1,4 @@
-// Profiles of the PyTorch profiler without a GPU: what is work of a task there, and what is its wait.
+// Profiles of the PyTorch profiler without a GPU: work and waiting time of tasks.
 
 #include "support/kineto_reading.hpp"
 
@@ -55,7 +55,7 @@ std::string gloo_rank(int rank, bool has_ends) {
 
 } // namespace
 
-TEST_CASE("Without any kernel the times of the processor are taken, and it is said") {
+TEST_CASE("Without any kernel, the processor's times are used, with a note") {
   KinetoFile file;
   file.annotation("PP:0F0", 100, 10, 1);
   const Recorded recorded = read(file);
@@ -65,7 +65,7 @@ TEST_CASE("Without any kernel the times of the processor are taken, and it is sa
                            "ranks without any kernel of a task: their tasks have the times of the processor (1)") == 1);
 }
 
-TEST_CASE("On a processor a task begins where its receive ends, for which it waited under its own annotation") {
+TEST_CASE("On a processor, a task begins at the end of its receive, which has its own annotation") {
   const Recorded recorded = read_all({gloo_rank(0, true), gloo_rank(1, true)});
   using Times = std::vector<std::pair<std::int64_t, std::int64_t>>;
   Times times;
@@ -86,7 +86,7 @@ TEST_CASE("On a processor a task begins where its receive ends, for which it wai
                                            "processor, from the end of their receive on (8)") == 1);
 }
 
-TEST_CASE("On a processor tasks whose waits have no end are not taken for work") {
+TEST_CASE("On a processor, tasks whose waits have no end do not count as work") {
   CHECK(refusal({gloo_rank(0, true), gloo_rank(1, false)}) ==
         "rank1.json: it has no kernels, and no end for 2 of its 2 receives: the work of a task cannot be told from its "
         "wait | also profile the activity CUDA; on processors use the backend gloo, which records its receives");
@@ -101,7 +101,7 @@ TEST_CASE("On a processor tasks whose waits have no end are not taken for work")
   CHECK(dropped(recorded, "tasks on the processor whose wait for their input has no end") == 1);
 }
 
-TEST_CASE("Receives of gloo say nothing of tasks that ran on a device") {
+TEST_CASE("Gloo's receives do not affect tasks that ran on a device") {
   KinetoFile file;
   file.annotation("PP:0F0", 100, 10, 1).gpu_annotation("PP:0F0", 120, 10, 1);
   file.annotation("PP:0RECV_B0", 130, 5, 2).event("user_annotation", "gloo:recv", "131", "900");
@@ -113,7 +113,7 @@ TEST_CASE("Receives of gloo say nothing of tasks that ran on a device") {
   CHECK(dropped(recorded, "receives of gloo outside of PP:RECV, or next to kernels") == 1);
 }
 
-TEST_CASE("The halves of a pair on a processor run one after the other, the second from the end of its receive on") {
+TEST_CASE("The halves of a pair on a processor run one after the other, the second from the end of its receive") {
   KinetoFile file;
   file.annotation("PP:0F0", 0, 100, 1);
   file.annotation("PP:0RECV_B0", 100, 5, 2).event("user_annotation", "gloo:recv", "101", "149");

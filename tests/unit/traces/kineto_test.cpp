@@ -67,7 +67,7 @@ TEST_CASE("Microseconds become nanoseconds without losing a digit") {
     CHECK(microseconds(text) == std::nullopt);
 }
 
-TEST_CASE("Names of actions are PyTorch's") {
+TEST_CASE("Action names are PyTorch's") {
   using Kind = PpAction::Kind;
   CHECK(parse_pp_action("0F3") == PpAction{Kind::task, make_task(Pass::forward, 0, 3)});
   CHECK(parse_pp_action("12B107") == PpAction{Kind::task, make_task(Pass::backward, 12, 107)});
@@ -107,7 +107,7 @@ TEST_CASE("Names of actions are PyTorch's") {
     CHECK(parse_pp_action(text) == std::nullopt);
 }
 
-TEST_CASE("A task has the extent of its annotation on the GPU, without the nanosecond that Kineto adds at both ends") {
+TEST_CASE("A task has the extent of its GPU annotation, without the nanosecond that Kineto adds at both ends") {
   KinetoFile file;
   file.annotation("PP:0F0", 100, 5, 11).annotation("PP:0B0", 110, 5, 12);
   file.gpu_annotation("PP:0F0", 120.5, 30.25, 11).gpu_annotation("PP:0B0", 160, 60, 12);
@@ -133,7 +133,7 @@ TEST_CASE("Times are exact with a base time, and with absolute times of seventee
   CHECK(read(absolute).tasks.at(0).end == 1682725898125067122);
 }
 
-TEST_CASE("Without GPU annotations a task spans the kernels that the processor launched inside its annotation") {
+TEST_CASE("Without GPU annotations, a task spans the kernels launched inside its annotation") {
   KinetoFile file;
   file.annotation("PP:0F0", 100, 10, 1).annotation("PP:0B0", 120, 10, 2);
   file.launch(99, 1).launch(101, 2).launch(109, 3).launch(115, 4).launch(121, 5);
@@ -145,10 +145,10 @@ TEST_CASE("Without GPU annotations a task spans the kernels that the processor l
   CHECK(recorded.tasks[0].end == 240000);
   CHECK(recorded.tasks[1].start == 250000);
   CHECK(recorded.tasks[1].end == 290000);
-  CHECK(recorded.notes.size() == 1); // steps were told apart by actions alone
+  CHECK(recorded.notes.size() == 1); // steps were distinguished by actions only
 }
 
-TEST_CASE("An overlapped pair is two tasks, whose shares of it are those that they take where they run alone") {
+TEST_CASE("An overlapped pair is two tasks that share its time in proportion to their times alone") {
   const auto import = [](const std::vector<std::pair<const char*, int>>& tasks) {
     KinetoFile file;
     int id = 0;
@@ -194,7 +194,7 @@ TEST_CASE("An overlapped pair is two tasks, whose shares of it are those that th
   CHECK(cost_model(split.runs[0], 0, 1).pair.kind == PairRule::Kind::serial);
 }
 
-TEST_CASE("Where labels are not known no step is whole, and missing files are not blamed") {
+TEST_CASE("With unknown labels no step is complete, and missing files are not blamed") {
   KinetoFile file;
   file.annotation("PP:0F0", 100, 5, 1).annotation("PP:0F1", 110, 5, 2);
   file.annotation("PP:(0B0;0X0)NEW", 120, 5, 3).annotation("PP:0B1", 130, 5, 4);
@@ -209,7 +209,7 @@ TEST_CASE("Where labels are not known no step is whole, and missing files are no
   }
 }
 
-TEST_CASE("A task that launches nothing takes no time, when its input was there") {
+TEST_CASE("A task that launches nothing takes no time, when its input had arrived") {
   // The partial backward of a first stage: the processor runs ahead, so that its times are those of the forwards.
   KinetoFile file;
   file.annotation("PP:0F0", 100, 5, 1).gpu_annotation("PP:0F0", 1000, 1000, 1);
@@ -231,7 +231,7 @@ TEST_CASE("A task that launches nothing takes no time, when its input was there"
                            "tasks that launched no kernel take no time, and lie between their neighbours (2)") == 1);
 }
 
-TEST_CASE("Collectives that go on beside the next task do not make a task longer") {
+TEST_CASE("Collectives that overlap the next task do not make a task longer") {
   KinetoFile file;
   file.annotation("PP:0F0", 1, 1, 1).annotation("PP:0F1", 3, 1, 2).annotation("PP:0B0", 5, 1, 3);
   file.gpu_annotation("PP:0F0", 10, 10, 1).gpu_annotation("PP:0F1", 20, 10, 2).gpu_annotation("PP:0B0", 30, 10, 3);
@@ -241,7 +241,7 @@ TEST_CASE("Collectives that go on beside the next task do not make a task longer
   CHECK(recorded.tasks.at(0).end == 20000);
 }
 
-TEST_CASE("Sends and receives have their kernels of both generations of NCCL") {
+TEST_CASE("Sends and receives have their kernels, in both generations of NCCL") {
   const char* const kernels[] = {"ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)",
                                  "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclDevComm*, unsigned long, ncclWork*)"};
   for (const char* name : kernels) {
@@ -265,7 +265,7 @@ TEST_CASE("Sends and receives have their kernels of both generations of NCCL") {
   }
 }
 
-TEST_CASE("A copy under a send's annotation is no part of the transfer") {
+TEST_CASE("A copy under a send's annotation is not part of the transfer") {
   KinetoFile file;
   file.annotation("PP:0F0", 100, 10, 1).annotation("PP:0SEND_F0", 120, 5, 2);
   file.gpu_annotation("PP:0F0", 150, 10, 1).gpu_annotation("PP:0SEND_F0", 160, 3, 2, 7);
@@ -279,7 +279,7 @@ TEST_CASE("A copy under a send's annotation is no part of the transfer") {
   CHECK(recorded.transfers[0].end == 200000);
 }
 
-TEST_CASE("An all-to-all that runs as SendRecv is no send") {
+TEST_CASE("An all-to-all that runs as SendRecv is not a send") {
   KinetoFile file;
   file.annotation("PP:0F0", 100, 10, 1).annotation("PP:0SEND_F0", 120, 5, 2).gpu_annotation("PP:0F0", 150, 10, 1);
   file.launch(101, 1).launch(121, 2);
@@ -291,7 +291,7 @@ TEST_CASE("An all-to-all that runs as SendRecv is no send") {
   CHECK(dropped(recorded, "sends and receives without a kernel") == 1);
 }
 
-TEST_CASE("Steps are the profiler's") {
+TEST_CASE("Steps come from the profiler") {
   KinetoFile file;
   for (int step = 0; step < 3; ++step) {
     const double at = 1000.0 * step;
@@ -306,7 +306,7 @@ TEST_CASE("Steps are the profiler's") {
   CHECK(dropped(recorded, "actions outside of every ProfilerStep") == 1);
 }
 
-TEST_CASE("Without the profiler's steps a step begins where an action occurs again") {
+TEST_CASE("Without the profiler's steps, a step begins when an action is repeated") {
   KinetoFile file;
   for (int step = 0; step < 2; ++step) {
     const double at = 1000.0 * step;
@@ -320,7 +320,7 @@ TEST_CASE("Without the profiler's steps a step begins where an action occurs aga
   CHECK(recorded.transfers.at(1).step == 1);
 }
 
-TEST_CASE("Two steps of a schedule in one step of the profiler are two") {
+TEST_CASE("Two steps of a schedule in one profiler step stay two") {
   KinetoFile file;
   file.annotation("ProfilerStep#3", 0, 5000, 0);
   for (int step = 0; step < 2; ++step) file.annotation("PP:0F0", 1000.0 * step + 10, 10, 10 + step);
@@ -329,7 +329,7 @@ TEST_CASE("Two steps of a schedule in one step of the profiler are two") {
   CHECK(recorded.tasks.at(1).step == 1);
 }
 
-TEST_CASE("An optimizer per chunk makes no step of its own") {
+TEST_CASE("An optimizer per chunk does not make a step") {
   for (const bool profiled : {true, false}) {
     KinetoFile file;
     for (int step = 0; step < 2; ++step) {
@@ -350,7 +350,7 @@ TEST_CASE("An optimizer per chunk makes no step of its own") {
   }
 }
 
-TEST_CASE("A profile that begins within a step gives the steps behind it") {
+TEST_CASE("A profile that begins within a step gives the later steps") {
   KinetoFile file;
   int id = 0;
   for (const char* name :
@@ -365,7 +365,7 @@ TEST_CASE("A profile that begins within a step gives the steps behind it") {
   CHECK(dropped(recorded, "actions of a step that began before the recording") == 4);
 }
 
-TEST_CASE("Stages are in the order of their chunks, whatever the ranks") {
+TEST_CASE("Stages have the order of their chunks, whatever the ranks") {
   const Recorded recorded = read_all({one_rank(3, 0), one_rank(1, 2), one_rank(0, 1)});
   REQUIRE(recorded.tasks.size() == 6);
   for (const TaskEvent& event : recorded.tasks) {
@@ -390,7 +390,7 @@ TEST_CASE("Ranks with the same chunks are replicas, each with its pipeline's pro
       without.notes, [](const std::string& note) { return note.find("data-parallel replicas") != std::string::npos; }));
 }
 
-TEST_CASE("Of tensor-parallel peers the lowest rank is read") {
+TEST_CASE("Of tensor-parallel peers, the lowest rank is read") {
   const std::string low = R"({"pg_name": "2", "pg_desc": "mesh_tp", "ranks": [0, 1]})";
   const std::string high = R"({"pg_name": "2", "pg_desc": "mesh_tp", "ranks": [2, 3]})";
   const std::string flat = R"({"pg_name": "5", "pg_desc": "mesh_dp_shard_cp", "ranks": [0, 2]})";
@@ -401,7 +401,7 @@ TEST_CASE("Of tensor-parallel peers the lowest rank is read") {
   CHECK(dropped(recorded, "ranks that work on the same microbatches as a lower one (tensor, context)") == 2);
 }
 
-TEST_CASE("What is not read is counted by kind") {
+TEST_CASE("Unread events are counted by kind") {
   KinetoFile file;
   file.annotation("PP:0F0", 100, 10, 1);
   file.annotation("PP:0UNSHARD", 130, 1, 3);
@@ -419,7 +419,7 @@ TEST_CASE("What is not read is counted by kind") {
   CHECK(dropped(recorded, "NCCL kernels of collectives") == 1);
 }
 
-TEST_CASE("The optimizer, reductions and the allocator's peak are read where they are shown") {
+TEST_CASE("The optimizer, reductions and the allocator's peak are read if present") {
   KinetoFile file;
   file.annotation("PP:0F0", 100, 10, 1).gpu_annotation("PP:0F0", 100, 10, 1);
   file.annotation("PP:0REDUCE_GRAD", 120, 10, 2).gpu_annotation("PP:0REDUCE_GRAD", 130, 10, 2, 30);
@@ -438,7 +438,7 @@ TEST_CASE("The optimizer, reductions and the allocator's peak are read where the
   CHECK(recorded.peak_bytes == std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t>{{{0, 0}, 900}});
 }
 
-TEST_CASE("Keys come in any order, with distributedInfo behind the events") {
+TEST_CASE("Keys come in any order, with distributedInfo after the events") {
   const std::string text = R"({"traceEvents": [
     {"args": {"External id": 4, "more": [{"x": "}, {"}]}, "cat": "user_annotation", "dur": 5.0, "name": "PP:2F0", "ph": "X", "pid": 1, "tid": 1, "ts": 10.5},
     {"dur": 4, "ts": 20, "args": {"External id": 4}, "tid": "stream 7", "ph": "X", "name": "PP:2F0", "cat": "gpu_user_annotation"}
@@ -449,7 +449,7 @@ TEST_CASE("Keys come in any order, with distributedInfo behind the events") {
   CHECK(recorded.tasks[0].start == 21001);
 }
 
-TEST_CASE("A rank is known from the file's name where the file does not say it") {
+TEST_CASE("The rank comes from the file name if the file lacks it") {
   KinetoFile file{""};
   file.annotation("PP:0F0", 100, 10, 1);
   const std::string text = file.text();
@@ -494,7 +494,7 @@ TEST_CASE("Windows of any size give the same events") {
     }
 }
 
-TEST_CASE("What is no profile is refused with file, byte and remedy") {
+TEST_CASE("Files that are not profiles are refused with file, byte and remedy") {
   CHECK(refusal({""}) == "rank0.json, byte 1: a profile starts with { or [ | profile schedule.step() of "
                          "torch.distributed.pipelining with torch.profiler, activities CPU and CUDA: the runtime of "
                          "its multi-stage schedules (and of those from a CSV file) marks every action as PP:0F3");
@@ -515,7 +515,7 @@ TEST_CASE("What is no profile is refused with file, byte and remedy") {
   CHECK_THAT(refusal({text}, {.stages = 4, .vpp = {}, .progress = {}}), Catch::Contains("the files are from 1 stages"));
 }
 
-TEST_CASE("Progress goes from nothing to all") {
+TEST_CASE("Progress goes from 0 to 100 %") {
   std::vector<double> shares;
   const ImportOptions options{.stages = {}, .vpp = {}, .progress = [&](double share) { shares.push_back(share); }};
   (void)read_all({one_rank(0, 0), one_rank(1, 1)}, options);

@@ -54,7 +54,7 @@ std::string problem_of(std::string_view text, const std::string& name = "runs/ta
 
 } // namespace
 
-TEST_CASE("A table of nccl-tests has of each size the mean of its times, and says what it is of") {
+TEST_CASE("A table of nccl-tests gives the mean of the times of each size, and its collective") {
   const MeasuredCollective gather = read(text_of("all_gather_perf"));
   CHECK(gather.collective == Collective::all_gather);
   CHECK(gather.ranks == 4);
@@ -65,14 +65,14 @@ TEST_CASE("A table of nccl-tests has of each size the mean of its times, and say
   CHECK(read(text_of("alltoall_perf")).collective == Collective::all_to_all);
 }
 
-TEST_CASE("A table that does not say which test it is of is that of its name") {
+TEST_CASE("A table without a test name takes it from the file name") {
   const std::string text = std::string{heading} + std::string{rows};
   CHECK(read(text, "node/all_reduce.txt").collective == Collective::all_reduce);
   CHECK(read(text, "node/all_reduce.txt").ranks == 0);
   CHECK(problem_of(text, "all_reduce/8.txt") == "does not say which collective it measures"); // a folder is not a name
 }
 
-TEST_CASE("Results of two tests are not one table, and names are read with dashes") {
+TEST_CASE("Results of two tests are not one table, and names with dashes are read") {
   CHECK(problem_of(text_of("all_gather_perf") + text_of("reduce_scatter_perf"))
             .starts_with("holds results of two tests"));
   CHECK(read(text_of("all_gather_perf") + text_of("all_gather_perf")).collective == Collective::all_gather);
@@ -82,12 +82,12 @@ TEST_CASE("Results of two tests are not one table, and names are read with dashe
   CHECK(problem_of(table, "all_reduce_vs_reduce_scatter.txt") != "no error");
 }
 
-TEST_CASE("Of several communicators at once the ranks of one count") {
+TEST_CASE("With several communicators at the same time, the ranks of one count") {
   CHECK(read("# Collective test starting: all_gather_perf\n" + ranks(8, 2) + std::string{heading} + std::string{rows})
             .ranks == 4);
 }
 
-TEST_CASE("A table without times in place is one all the same") {
+TEST_CASE("A table without in-place times is accepted") {
   const MeasuredCollective half =
       read("# Collective test starting: alltoall_perf\n"
            "#       size         count      type   redop    root     time   algbw   busbw #wrong\n"
@@ -96,7 +96,7 @@ TEST_CASE("A table without times in place is one all the same") {
   CHECK(half.times == std::vector<LinkSample>{{Bytes{1000}, 20us}, {Bytes{2000}, 40us}});
 }
 
-TEST_CASE("What is no table of a collective is refused") {
+TEST_CASE("Files that are not tables of a collective are refused") {
   CHECK(problem_of("") == "holds no time of a collective");
   CHECK(problem_of(text_of("sendrecv_perf")) == "these are results of 'sendrecv_perf'");
   CHECK(problem_of(text_of("alltoallv_perf")) == "these are results of 'alltoallv_perf'");

@@ -55,7 +55,7 @@ TEST_CASE("Megatron-LM's timers of all ranks become costs by stage and microbatc
         "backward = [\"250 ms\", \"300 ms\"]\n");
 }
 
-TEST_CASE("Of the extremes over all ranks Megatron-LM's timers give the middle, and say that they do") {
+TEST_CASE("For extremes over all ranks, Megatron-LM's timers give the middle, with a note") {
   const std::string text = megatron(arguments + setup + minmax);
   CHECK(text.find("# forward-compute: halfway between the fastest rank, 100.000 ms, and the slowest, 200.000 "
                   "ms\nforward = \"150 ms\"\n") != std::string::npos);
@@ -82,7 +82,7 @@ TEST_CASE("Interleaved stages of Megatron-LM divide their timers over their chun
   CHECK(text.find("schedule = \"interleaved\"\n") != std::string::npos);
 }
 
-TEST_CASE("What Megatron-LM's log does not say of its arguments is taken from who asks") {
+TEST_CASE("Arguments missing in Megatron-LM's log come from the options") {
   const std::string said = megatron(all, {.stages = 2, .vpp = {}, .microbatches = 4, .progress = {}});
   CHECK(said == megatron(arguments + all));
   const auto with_mb = [](const std::string& log, std::size_t mb) {
@@ -94,7 +94,7 @@ TEST_CASE("What Megatron-LM's log does not say of its arguments is taken from wh
   CHECK(with_mb(arguments + all, std::size_t{1} << 62).starts_with("train.log: --mb says 4611686018427387904 "));
 }
 
-TEST_CASE("What Megatron-LM's log lacks, or cannot mean, is named") {
+TEST_CASE("Missing and contradictory parts of Megatron-LM's log are named") {
   const auto refusal = [](const std::string& text) { return refusal_of([&] { (void)megatron(text); }).first(); };
   CHECK(refusal(arguments + setup) == "train.log: no block of timers has forward-compute -- run Megatron-LM with "
                                       "--timing-log-level 2");

@@ -80,7 +80,7 @@ const NcclTransfers& link(const NcclDump& dump, int sender, int receiver, std::i
 
 } // namespace
 
-TEST_CASE("A transfer takes the time of its kernel from the first channel's start to the last one's end") {
+TEST_CASE("A transfer's time is that of its kernel, from the first channel's start to the last one's end") {
   const NcclDump dump = read(
       "[\n" +
       p2p(true, 0, 1, 256,
@@ -90,14 +90,14 @@ TEST_CASE("A transfer takes the time of its kernel from the first channel's star
   CHECK(link(dump, 0, 1, 1024).receives == std::vector<std::int64_t>{400});
 }
 
-TEST_CASE("How long the processor took to launch a transfer is not its time") {
+TEST_CASE("The processor's launch time does not count as transfer time") {
   // As in dumps of one node: the end of the kernel is not there, and a gigabyte would take 128 us.
   const std::string text = "[\n" + p2p(true, 0, 1, 268435456, kernel(16, 1765223116927674080, 0)) + "{}]\n";
   CHECK(read(text).links.empty());
   CHECK_THAT(refusal(text), Catch::Contains("dump.json: it has no send or receive whose time on the device is known"));
 }
 
-TEST_CASE("Of a send through a network only the time in which something was under way counts") {
+TEST_CASE("For a send through a network, only the time with data in flight counts") {
   // 100 us of proxy; waiting for the peer 0-40 (alone), for the GPU 40-50 and 60-70, sending 50-65 and 70-100.
   const std::string inside =
       stretch("ScheduleSend", "PROXY", 1, 900, 1000) +
@@ -110,7 +110,7 @@ TEST_CASE("Of a send through a network only the time in which something was unde
   CHECK(link(dump, 0, 1, 1024).sends == std::vector<std::int64_t>{45'000});
 }
 
-TEST_CASE("Of both sides of a transfer the shorter counts, matched from the last one on") {
+TEST_CASE("Of both sides of a transfer the shorter counts, matched from the last one backwards") {
   // The receiver's dump has lost its first event; its waits are long.
   using Times = std::vector<std::int64_t>;
   CHECK(transfer_times({{10, 20, 900}, {500, 30}}).times == Times{10, 20, 30});
@@ -123,7 +123,7 @@ TEST_CASE("Of both sides of a transfer the shorter counts, matched from the last
   CHECK(transfer_times({{0, 5}, {0, 6}}).times == Times{5});
 }
 
-TEST_CASE("A transfer without a time keeps its place among the others") {
+TEST_CASE("A transfer without a time keeps its position among the others") {
   const NcclDump dump = read("[\n" + p2p(true, 0, 1, 256, kernel(0, 100, 110)) + p2p(true, 0, 1, 256, "") +
                              p2p(true, 0, 1, 256, kernel(0, 100, 120)) + "{}]\n");
   CHECK(link(dump, 0, 1, 1024).sends == std::vector<std::int64_t>{10, 0, 20});
@@ -134,7 +134,7 @@ TEST_CASE("A transfer without a time keeps its place among the others") {
   CHECK(link(without_end, 0, 1, 1024).sends == std::vector<std::int64_t>{10, 0, 20});
 }
 
-TEST_CASE("Latency and bandwidth are told from transfers of several sizes") {
+TEST_CASE("Latency and bandwidth follow from transfers of several sizes") {
   std::map<std::int64_t, double> times;
   for (const std::int64_t bytes : {1'000, 1'000'000, 100'000'000})
     times[bytes] = 5000 + static_cast<double>(bytes) / 25;
@@ -151,7 +151,7 @@ TEST_CASE("Latency and bandwidth are told from transfers of several sizes") {
   CHECK_FALSE(fit_transfers({}));
 }
 
-TEST_CASE("A dump becomes latency, bandwidth and the size of most transfers") {
+TEST_CASE("A dump gives latency, bandwidth and the most frequent transfer size") {
   std::string text = "[\n";
   for (int i = 0; i < 3; ++i) text += p2p(true, 0, 1, 25'000'000, kernel(0, 1000, 1000 + 1'002'000)); // 100 MB in 1 ms
   text += p2p(true, 0, 1, 250, kernel(0, 1000, 1000 + 2'010));                                        // 1 kB in 2 us
@@ -178,7 +178,7 @@ TEST_CASE("One size gives the time of its transfers") {
   CHECK(imported.costs.entries[0].value == "\"5000ns\"");
 }
 
-TEST_CASE("Dumps may have comments, blank lines and an end that is missing") {
+TEST_CASE("Dumps may have comments, blank lines and a missing end") {
   const std::string text = "// rank 0 of 2\n[\n\n/* first\n step */\n" +
                            p2p(true, 0, 1, 256, "\n" + kernel(0, 10, 5010)) +
                            "{\"name\": \"Recv\", \"cat\": \"P2P\", \"ph\": \"b\", \"id\"";
@@ -187,7 +187,7 @@ TEST_CASE("Dumps may have comments, blank lines and an end that is missing") {
   CHECK(dump.dropped.at("events that are cut off") == 1);
 }
 
-TEST_CASE("What is no dump is refused with its line") {
+TEST_CASE("Files that are not dumps are refused with the line") {
   CHECK(refusal("") == "dump.json:1: this is not a dump of the profiler plugin: it has no events");
   CHECK(refusal("[\n{}\nhello") == "dump.json:3: expected an event, got 'hello'");
   CHECK(refusal("[\n/* ") == "dump.json:2: this comment has no end");
@@ -196,7 +196,7 @@ TEST_CASE("What is no dump is refused with its line") {
                 "\"Count\": 3}},\n]") == "dump.json:2: a send or receive without valid Rank, Peer and Count");
 }
 
-TEST_CASE("The sample's latency and bandwidth come out of its waits") {
+TEST_CASE("The sample's latency and bandwidth follow despite its waits") {
   std::ifstream file{ppsim::test::source_path("traces/samples/nccl-profiler-sendrecv.json")};
   const std::string text{std::istreambuf_iterator<char>{file}, std::istreambuf_iterator<char>{}};
   const Imported imported = import(text);

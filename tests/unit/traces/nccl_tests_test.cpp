@@ -25,7 +25,7 @@ Imported import(std::string_view text) {
   return import(std::vector<ImportFile>{{"runs/ring.txt", text}});
 }
 
-/// The value of a line, without its quotes; empty where there is none.
+/// The value of a line, without its quotes; empty if there is none.
 std::string value(const Imported& imported, std::string_view key) {
   const ScenarioDocument::Entry* const entry = imported.costs.find(key);
   return entry == nullptr ? std::string{} : entry->value.substr(1, entry->value.size() - 2);
@@ -85,7 +85,7 @@ TEST_CASE("The table of sendrecv_perf gives latency and bandwidth of links", "[i
   CHECK(imported.costs.entries[2].comment.find("both directions") != std::string::npos);
 }
 
-TEST_CASE("Tables of other versions of nccl-tests say where their times are", "[import][nccl-tests]") {
+TEST_CASE("Tables of other versions of nccl-tests declare their time columns", "[import][nccl-tests]") {
   // Old: no root, "error"; the operation is blank.
   const Imported old = import(
       "#       size         count      type   redop     time   algbw   busbw  error     time   algbw   busbw  error\n"
@@ -94,7 +94,7 @@ TEST_CASE("Tables of other versions of nccl-tests say where their times are", "[
       "0e+00\n");
   CHECK(latency(old) == std::chrono::microseconds{10});
   CHECK(bandwidth(old) == Approx(1e9));
-  // New: -I and timestamps; the mean of the first column is not what is taken.
+  // New: -I and timestamps; the mean of the first column is not used.
   const Imported per_iteration = import(
       "# Collective test starting: sendrecv_perf\n"
       "#       size         count      type   redop    root     time   algbw   busbw  #wrong    i_min    i_max    "
@@ -157,7 +157,7 @@ TEST_CASE("Files of nccl-tests in JSON give the same as the table", "[import][nc
   CHECK(medians.notes[0] == "times are medians over the iterations of -I");
 }
 
-TEST_CASE("Measurements that are wrong or of the processor are counted, not used", "[import][nccl-tests]") {
+TEST_CASE("Wrong measurements, and those of the processor, are counted, not used", "[import][nccl-tests]") {
   const Imported imported = import("#       size         count      type   redop    root  cputime   algbw   busbw "
                                    "#wrong     time   algbw   busbw #wrong\n"
                                    "           0             0     float     sum      -1     1.00    0.00    0.00      "
@@ -181,7 +181,7 @@ TEST_CASE("Measurements that are wrong or of the processor are counted, not used
   CHECK(bandwidth(imported) == Approx(1e9));
 }
 
-TEST_CASE("Times of one size are no latency", "[import][nccl-tests]") {
+TEST_CASE("Times of one size do not give a latency", "[import][nccl-tests]") {
   const std::string head{table.substr(0, table.find("        1000 "))};
   const std::string row =
       "   268435456      67108864     float     sum      -1   6490.0   41.36   41.36      0   6490.0   "
@@ -194,7 +194,7 @@ TEST_CASE("Times of one size are no latency", "[import][nccl-tests]") {
                     Catch::Contains("two.txt") && Catch::Contains("all times of links between nodes are for 256 MiB"));
 }
 
-TEST_CASE("Rings of one node and of several are links of two kinds", "[import][nccl-tests]") {
+TEST_CASE("Rings of one node and of several nodes are two kinds of links", "[import][nccl-tests]") {
   std::string nodes{table};
   nodes.replace(nodes.rfind("node1"), 5, "node2");
   const Imported both = import(std::vector<ImportFile>{{"one.txt", table}, {"two.txt", nodes}});
@@ -207,7 +207,7 @@ TEST_CASE("Rings of one node and of several are links of two kinds", "[import][n
   CHECK(value(alone, "inter-node-latency").empty());
 }
 
-TEST_CASE("A heading of more columns than any table has is none", "[import][nccl-tests]") {
+TEST_CASE("A heading with too many columns is invalid", "[import][nccl-tests]") {
   std::string text = "# size count type";
   for (std::size_t i = 0; i < 62; ++i) text += " time";
   text += "\n1000 250 float 10.1\n";
@@ -218,7 +218,7 @@ TEST_CASE("A heading of more columns than any table has is none", "[import][nccl
   CHECK(imported.dropped.front().count == 2);
 }
 
-TEST_CASE("What is no result of sendrecv_perf is refused", "[import][nccl-tests]") {
+TEST_CASE("Files that are not results of sendrecv_perf are refused", "[import][nccl-tests]") {
   CHECK(problem_of("") == "holds no time of a send and receive");
   CHECK(problem_of("# Collective test starting: /opt/all_reduce_perf\n") == "these are results of 'all_reduce_perf'");
   CHECK(problem_of("#  Rank  0 Group  0 Pid  1 on a device  0 [0x07] X\n") ==

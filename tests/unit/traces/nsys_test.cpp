@@ -107,7 +107,7 @@ using Texts = std::vector<std::string>;
 
 } // namespace
 
-TEST_CASE("A task of Nsight Systems runs when the kernels that its range launched run", "[import][nsys]") {
+TEST_CASE("A task of Nsight Systems runs while the kernels launched in its range run", "[import][nsys]") {
   // The kernels run long after the range on the processor, that of another stream beside them.
   const Recorded recorded = read({file(Rows{}
                                            .range("PP:0F0", 100, 200)
@@ -125,7 +125,7 @@ TEST_CASE("A task of Nsight Systems runs when the kernels that its range launche
   CHECK(recorded.dropped.empty());
 }
 
-TEST_CASE("A range of a task that launches nothing takes no time, when its input was there", "[import][nsys]") {
+TEST_CASE("A range of a task that launches nothing takes no time, when its input had arrived", "[import][nsys]") {
   const Recorded recorded = read({file(Rows{}
                                            .range("PP:0F0", 100, 110)
                                            .kernel(105, 1000, 2000)
@@ -139,7 +139,7 @@ TEST_CASE("A range of a task that launches nothing takes no time, when its input
   CHECK(recorded.notes == Texts{"tasks that launched no kernel take no time, and lie between their neighbours (1)"});
 }
 
-TEST_CASE("Kernels of a backward are those of threads of autograd too", "[import][nsys]") {
+TEST_CASE("Kernels of a backward include those launched by autograd's threads", "[import][nsys]") {
   const Recorded recorded = read({file(Rows{}
                                            .range("PP:0F0", 0, 100)
                                            .kernel(10, 20, 90)
@@ -149,13 +149,13 @@ TEST_CASE("Kernels of a backward are those of threads of autograd too", "[import
   CHECK(tasks_of(recorded) == Texts{"0.0 0 0F0 20-90", "0.0 0 0B0 400-500"});
 }
 
-TEST_CASE("Kernels of other processes with the same correlation are not taken", "[import][nsys]") {
+TEST_CASE("Kernels of other processes with the same correlation id are ignored", "[import][nsys]") {
   const Recorded recorded = read({file(Rows{1, 0}.range("PP:0F0", 0, 100).kernel(10, 20, 90).sql() +
                                        Rows{2, 1}.range("PP:1F0", 0, 100).kernel(10, 520, 590).sql())});
   CHECK(tasks_of(recorded) == Texts{"0.0 0 0F0 20-90", "0.1 0 1F0 520-590"}); // two ranks in one file
 }
 
-TEST_CASE("Sends and receives last as long as NCCL's kernels", "[import][nsys]") {
+TEST_CASE("Sends and receives have the duration of NCCL's kernels", "[import][nsys]") {
   const Recorded recorded = read({file(Rows{}
                                            .range("PP:0F0", 0, 100)
                                            .kernel(10, 20, 90)
@@ -176,7 +176,7 @@ TEST_CASE("Sends and receives last as long as NCCL's kernels", "[import][nsys]")
   CHECK(recorded.dropped == expected);
 }
 
-TEST_CASE("Ranks in files of their own are put on one clock by the start of their sessions", "[import][nsys]") {
+TEST_CASE("Ranks in separate files are aligned by the start of their sessions", "[import][nsys]") {
   const auto session = [](std::int64_t utc, std::string_view host) {
     return fmt::format(
         "CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER, utcTime TEXT, localTime TEXT);\n"
@@ -197,7 +197,7 @@ TEST_CASE("Ranks in files of their own are put on one clock by the start of thei
   CHECK(tasks_of(other) == tasks_of(same));
   const Recorded absurd = read({rank(1, 3, "a"), rank(0, epoch, "a")});
   CHECK_FALSE(absurd.one_clock);
-  for (const auto& [one, two] : {std::pair{"", ""}, std::pair{"a", ""}}) { // nobody knows of which host
+  for (const auto& [one, two] : {std::pair{"", ""}, std::pair{"a", ""}}) { // unknown host
     const Recorded unknown = read({rank(1, epoch + 500, one), rank(0, epoch, two)});
     CHECK_FALSE(unknown.one_clock);
     CHECK(tasks_of(unknown) == tasks_of(same));
@@ -206,7 +206,7 @@ TEST_CASE("Ranks in files of their own are put on one clock by the start of thei
   CHECK(read({rank(0, epoch, "")}).one_clock);
 }
 
-TEST_CASE("An action that occurs again begins the next step", "[import][nsys]") {
+TEST_CASE("A repeated action begins the next step", "[import][nsys]") {
   Rows rows;
   for (int step = 0; step < 2; ++step)
     for (int microbatch = 0; microbatch < 2; ++microbatch) {
@@ -222,7 +222,7 @@ TEST_CASE("An action that occurs again begins the next step", "[import][nsys]") 
   CHECK(recorded.notes[0] == "ranks without any kernel of a task: their tasks have the times of their NVTX ranges (8)");
 }
 
-TEST_CASE("Several optimizers are one step, and a receive may be the first of the next", "[import][nsys]") {
+TEST_CASE("Several optimizers are in one step, and a receive may be the first event of the next", "[import][nsys]") {
   Rows rows;
   for (const std::int64_t at : {0, 1000})
     rows.range("PP:1RECV_F0", at, at + 5)
@@ -239,7 +239,7 @@ TEST_CASE("Several optimizers are one step, and a receive may be the first of th
   CHECK(recorded.updates[1].step == 0);
 }
 
-TEST_CASE("Copies and fills are part of the task that started them", "[import][nsys]") {
+TEST_CASE("Copies and fills are part of the task that launched them", "[import][nsys]") {
   const Recorded recorded = read(
       {file(Rows{1, 0}.range("PP:0F0", 0, 100).kernel(10, 20, 90).sql() +
             fmt::format("CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start, end, streamId, correlationId, globalPid);\n"
@@ -253,7 +253,7 @@ TEST_CASE("Copies and fills are part of the task that started them", "[import][n
   CHECK(recorded.dropped.at("kernels and copies without times or a correlation") == 1);
 }
 
-TEST_CASE("A call belongs to the range around it, however many short ones lie before it", "[import][nsys]") {
+TEST_CASE("A call belongs to the range around it, even after many short ranges", "[import][nsys]") {
   Rows rows;
   rows.range("PP:0F0", 0, 1000);
   for (int i = 1; i <= 20; ++i) rows.range("Optimizer.step#x", 10 * i, 10 * i + 5);
@@ -265,7 +265,7 @@ TEST_CASE("A call belongs to the range around it, however many short ones lie be
   CHECK(read({file(deep.kernel(500, 2000, 3000).sql())}).dropped.at("CUDA calls inside of more than 64 ranges") == 1);
 }
 
-TEST_CASE("Calls and kernels that cannot be placed are counted", "[import][nsys]") {
+TEST_CASE("Calls and kernels without a task are counted", "[import][nsys]") {
   const Recorded recorded =
       read({file(Rows{}
                      .range("PP:0F0", 0, 100)
@@ -281,7 +281,7 @@ TEST_CASE("Calls and kernels that cannot be placed are counted", "[import][nsys]
   CHECK(recorded.dropped == expected);
 }
 
-TEST_CASE("A session that begins within a step gives the steps behind it", "[import][nsys]") {
+TEST_CASE("A session that begins within a step gives the later steps", "[import][nsys]") {
   Rows rows;
   std::int64_t at = 0;
   for (const char* name : {"PP:0F1", "PP:0B0", "PP:0B1", "PP:0F0", "PP:0F1", "PP:0B0", "PP:0B1"}) {
@@ -301,13 +301,13 @@ TEST_CASE("Ranks with the same chunks are replicas of a stage", "[import][nsys]"
   CHECK(problem_of({both, rank(0)}) == "chunk 0 ran on ranks whose other chunks differ");
 }
 
-TEST_CASE("Chunks per stage that the user gives are those that ranks run", "[import][nsys]") {
+TEST_CASE("The user's chunks per stage must match those of the ranks", "[import][nsys]") {
   const std::vector<std::string> files{file(Rows{}.range("PP:0F0", 0, 100).sql())};
   CHECK(read(files, {.stages = {}, .vpp = 1, .progress = {}}).tasks.size() == 1);
   CHECK(problem_of(files, {.stages = {}, .vpp = 7, .progress = {}}) == "a rank runs 1 chunks, but --vpp says 7");
 }
 
-TEST_CASE("Timers of Megatron-LM are told apart by their order in a step, where its optimizer ends it",
+TEST_CASE("Megatron-LM's timers are distinguished by their order in a step, which its optimizer ends",
           "[import][nsys]") {
   const auto rank = [] {
     return file(Rows{}
@@ -342,7 +342,7 @@ TEST_CASE("An overlapped pair of NVTX ranges is two tasks in one piece", "[impor
   CHECK(recorded.tasks[2].task.pairing == Pairing::second);
 }
 
-TEST_CASE("Exports that lack tables and columns are read as far as they go", "[import][nsys]") {
+TEST_CASE("Exports without some tables and columns are read as far as possible", "[import][nsys]") {
   // Names by id, no event types, no kernels: as of old versions, or of a trace of NVTX alone.
   const Recorded recorded =
       read({database("CREATE TABLE StringIds (id INTEGER, value TEXT);\n"
@@ -365,7 +365,7 @@ TEST_CASE("Exports that lack tables and columns are read as far as they go", "[i
   CHECK(problem_of({database("CREATE TABLE t (x);")}) == "has no NVTX range of a task");
 }
 
-TEST_CASE("What is hostile in a database does nothing", "[import][nsys]") {
+TEST_CASE("Hostile content of a database has no effect", "[import][nsys]") {
   const std::string rows = Rows{}.range("PP:0F0", 0, 100).sql();
   // A view that never ends in place of a table; a table that is virtual; a trigger; columns that are computed.
   CHECK(problem_of({database("CREATE TABLE t (start, end, text);\n"
@@ -384,7 +384,7 @@ TEST_CASE("What is hostile in a database does nothing", "[import][nsys]") {
                               "'PP:0F2', -1, 0, 0, 0);\n")}) == "no error");
 }
 
-TEST_CASE("What is no database, or half of one, is refused", "[import][nsys]") {
+TEST_CASE("Files that are not a database, or are truncated, are refused", "[import][nsys]") {
   CHECK(problem_of({"not a database at all, but long enough to be looked at"})
             .starts_with("cannot be read as an SQLite database"));
   CHECK(problem_of({""}).find("NVTX") != std::string::npos); // to SQLite, nothing is an empty database

@@ -1,4 +1,4 @@
-// Operation traces as CSV: what is read, and what is refused.
+// Operation traces as CSV: reading and errors.
 
 #include "ppsim/traces/import.hpp"
 #include "support/measured.hpp"
@@ -77,7 +77,7 @@ TEST_CASE("Line ends, a byte order mark, the order of columns and spare columns 
   CHECK(read(few).runs.front().steps.front().tasks[1] == between(3500 * ms, 5500 * ms));
 }
 
-TEST_CASE("Of the ranks of one stage the lowest is taken") {
+TEST_CASE("Of the ranks of one stage, the lowest is used") {
   std::string text = small;
   text += "0,0,5,16,forward-compute,0.1,9.0,0,0,0,0\n";
   const traces::Imported imported = read(text);
@@ -85,7 +85,7 @@ TEST_CASE("Of the ranks of one stage the lowest is taken") {
   CHECK(imported.dropped.back().what == "operations of other ranks of a stage, which repeat those of its lowest");
 }
 
-TEST_CASE("What an operation trace cannot mean is refused with its line") {
+TEST_CASE("Invalid operation traces are refused with the line") {
   CHECK(refusal("") == "ops.csv:1: there are no columns stage, step, optype, start_ts, duration, mb_id in '' -- it "
                        "needs stage, step, optype, start_ts, duration and "
                        "mb_id, and may have dp_rank, rank, seq_id, mc and gmc");
@@ -119,7 +119,7 @@ TEST_CASE(
   CHECK(refusal(with(small, "4.5,2.0", "1700000000000,2.0")).ends_with("; are these milliseconds?"));
 }
 
-TEST_CASE("A stage whose file is missing is told by the transfers of its neighbour") {
+TEST_CASE("A stage with a missing file is named, from its neighbour's transfers") {
   const std::string whole = with(small, "0,1,1,16,backward-compute",
                                  "0,1,1,16,forward-send,2.4,0.1,0,-1,-1,-1\n"
                                  "0,1,1,16,backward-recv,2.4,0.1,0,-1,-1,-1\n0,1,1,16,backward-compute");
@@ -150,7 +150,7 @@ TEST_CASE("Operation traces of two runs are refused together") {
                               "stages of each replica, and of one run only");
 }
 
-TEST_CASE("The share of several operation traces that is read rises to the whole") {
+TEST_CASE("The progress of reading several operation traces rises to 100 %") {
   const std::string spare(4096, 'x');
   std::string large = "more,mb_id,step,stage,duration,start_ts,optype\n";
   for (const auto* row : {",0,1,0,1,0,forward-compute\n", ",0,1,0,2,3.5,backward-compute\n"}) large += spare + row;

@@ -1,4 +1,4 @@
-// Tables of published runs: what is read, and what is refused.
+// Tables of published runs: reading and errors.
 
 #include "ppsim/traces/published.hpp"
 #include "support/runs.hpp"
@@ -38,7 +38,7 @@ Rows arguments_of(const std::string& arguments) {
 
 } // namespace
 
-TEST_CASE("A table of runs: names say which column is which, in any order") {
+TEST_CASE("A table of runs: names identify columns, in any order") {
   const auto runs = read("arguments,peak_gb,step_s,half,source,run,set\n"
                          "--stages 2,1.5,0.25,check,\"Table 1 (b, v \"\"assumed\"\")\",first,A\n"
                          "\r\n"
@@ -57,7 +57,7 @@ TEST_CASE("A table of runs: names say which column is which, in any order") {
   CHECK(runs[1].where == "runs.csv:4:1");
 }
 
-TEST_CASE("A table of runs may have neither halves nor memory") {
+TEST_CASE("A table of runs may omit halves and memory") {
   const auto runs = read("\xEF\xBB\xBF" + head + "A,a,s,1,--mb 8");
   REQUIRE(runs.size() == 1);
   CHECK(runs[0].half == Half::none);
@@ -65,7 +65,7 @@ TEST_CASE("A table of runs may have neither halves nor memory") {
   CHECK(runs[0].where == "runs.csv:2:9");
 }
 
-TEST_CASE("Arguments of a run are words as a shell splits them") {
+TEST_CASE("Arguments of a run are split as by a shell") {
   CHECK(arguments_of("--layout 'E t|tL' --mb  8") == Rows{"--layout", "E t|tL", "--mb", "8"});
   CHECK(arguments_of(R"(a\ b 'c\d' e'f'g '')") == Rows{"a b", R"(c\d)", "efg", ""});
   CHECK(arguments_of(R"("""a b""")") == Rows{"a b"}); // CSV's quotes, then the shell's
@@ -73,7 +73,7 @@ TEST_CASE("Arguments of a run are words as a shell splits them") {
   CHECK(arguments_of("").empty());
 }
 
-TEST_CASE("A table of runs with other columns is refused with their place") {
+TEST_CASE("A table of runs with other columns is refused with the place") {
   CHECK(faults_in("") == Rows{"runs.csv: the file is empty -- write a header and a row for each run"});
   CHECK(faults_in(head).front().starts_with("runs.csv:1:1: there are no runs below the header"));
   CHECK(faults_in("set,run,source,step_s\nA,a,s,1\n")
@@ -87,7 +87,7 @@ TEST_CASE("A table of runs with other columns is refused with their place") {
         Rows{"runs.csv:1:5: the column set appears twice -- leave one of them out"});
 }
 
-TEST_CASE("A row that is none is refused with its place, its value and a remedy, and the others with it") {
+TEST_CASE("An invalid row is refused with its place, its value and a remedy, together with other invalid ones") {
   CHECK(faults_of_row("A,fit,a,s,fast,,--mb 8") ==
         Rows{"runs.csv:2:11: step_s is 'fast' -- write seconds, above 0 and up to a day: 1.525"});
   for (const std::string_view bad : {"0", "-1", "nan", "inf", "1e-10", "86401", "1s", ""})

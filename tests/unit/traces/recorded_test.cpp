@@ -56,7 +56,7 @@ std::size_t dropped(const Imported& imported, std::string_view what) {
 
 } // namespace
 
-TEST_CASE("Recorded steps become a run with their order, its name and times from the first task on") {
+TEST_CASE("Recorded steps become a run with their order, its name and times from the first task") {
   Example example;
   example.add(7, {1'000'000'000, 1'000'000'000});
   example.add(8);
@@ -73,12 +73,12 @@ TEST_CASE("Recorded steps become a run with their order, its name and times from
   CHECK(imported.dropped.empty());
 }
 
-TEST_CASE("A transfer takes what the side says that did not wait, and does not begin before its content is made") {
+TEST_CASE("A transfer takes the time of the side that did not wait, and does not begin before its content is made") {
   Example example;
   example.add(0);
   for (traces::TransferEvent& event : example.recorded.transfers) {
     if (event.stage != 0 || event.task.pass != Pass::forward) continue;
-    event.end -= 5'000;                                            // the sender is done before the receiver says so
+    event.end -= 5'000;                                            // the sender ends before the receiver
     if (index(event.task.microbatch) == 1) event.start -= 400'000; // and was ready too early
   }
   const Timeline step = example.assembled().runs.front().steps.front();
@@ -89,7 +89,7 @@ TEST_CASE("A transfer takes what the side says that did not wait, and does not b
   CHECK(transfer("0F1") == between(2'000'000, 2'020'000));
 }
 
-TEST_CASE("Stages' clocks are aligned by what they sent each other") {
+TEST_CASE("The transfers between stages align their clocks") {
   Example example;
   example.recorded.one_clock = false;
   example.add(0, {0, 123'456'789});
@@ -104,7 +104,7 @@ TEST_CASE("Stages' clocks are aligned by what they sent each other") {
   CHECK(imported.notes.size() == 1);
 }
 
-TEST_CASE("What a receiver notices late in both directions does not move its clock, but is within the error") {
+TEST_CASE("Late polling in both directions does not move a receiver's clock, but is within the error") {
   Example example;
   example.recorded.one_clock = false;
   example.add(0, {0, 1'000'000});
@@ -115,7 +115,7 @@ TEST_CASE("What a receiver notices late in both directions does not move its clo
   CHECK(*run.clock_error == 3us);
 }
 
-TEST_CASE("Without transfers a clock is put in the middle of what causality allows") {
+TEST_CASE("Without transfers, a clock is set to the middle of the interval that causality allows") {
   Example example;
   example.recorded.one_clock = false;
   example.add(0, {0, 1'000'000'000});
@@ -126,7 +126,7 @@ TEST_CASE("Without transfers a clock is put in the middle of what causality allo
   for (std::size_t id = 0; id < 4; ++id) CHECK(run.steps.front().transfers[id].length() == 0ns);
 }
 
-TEST_CASE("It is said by what clocks were aligned, where anything was") {
+TEST_CASE("The run says how its clocks were aligned") {
   const auto notes = [](bool with_transfers, std::int64_t late) {
     Example example;
     example.recorded.one_clock = false;
@@ -142,7 +142,7 @@ TEST_CASE("It is said by what clocks were aligned, where anything was") {
   CHECK(traces::assemble(alone, {}, "here").notes.empty());
 }
 
-TEST_CASE("Clocks that are said to be one are aligned where something is used before it was made") {
+TEST_CASE("Clocks stated to be one are aligned if something is used before it was made") {
   Example example;
   example.add(0, {0, -2'000'000});
   const Imported imported = example.assembled();
@@ -150,7 +150,7 @@ TEST_CASE("Clocks that are said to be one are aligned where something is used be
   CHECK(imported.notes.size() == 1);
 }
 
-TEST_CASE("Steps that are not whole, hold a task twice, or have another order are dropped and counted") {
+TEST_CASE("Steps that are incomplete, contain a task twice, or have another order are dropped and counted") {
   Example example;
   for (std::int64_t step = 0; step < 5; ++step) example.add(step);
   const auto task_of = [&](std::int64_t step, std::size_t id) -> traces::TaskEvent& {
@@ -163,10 +163,10 @@ TEST_CASE("Steps that are not whole, hold a task twice, or have another order ar
   CHECK(imported.runs.front().steps.size() == 2);
   CHECK(dropped(imported, "steps in which a task appears twice") == 1);
   CHECK(dropped(imported, "steps with another order than most") == 1);
-  CHECK(dropped(imported, "steps that are not complete") == 2); // 3, and what is left of 9
+  CHECK(dropped(imported, "steps that are not complete") == 2); // 3, and the rest of 9
 }
 
-TEST_CASE("Tasks of a stage that overlap by less than times may be off are moved apart, others are an error") {
+TEST_CASE("Tasks of a stage that overlap by less than the time error are moved apart, others are an error") {
   Example example;
   example.add(0);
   example.recorded.tasks[0].end += 3'000; // 0F0 ends after 0F1 has started
@@ -180,7 +180,7 @@ TEST_CASE("Tasks of a stage that overlap by less than times may be off are moved
   CHECK(step.tasks[1] == between(1'003'000, 2'000'000));
 }
 
-TEST_CASE("Tasks that begin and end together ran by rising places") {
+TEST_CASE("Tasks with equal start and end are sorted by rising position") {
   Recorded recorded;
   recorded.one_clock = true;
   const auto add = [&](std::string_view name, std::int64_t start, std::int64_t end) {
@@ -198,7 +198,7 @@ TEST_CASE("Tasks that begin and end together ran by rising places") {
   CHECK(imported.runs.front().schedule.tasks()[3] == make_task(Pass::weight_grad, 0, 1));
 }
 
-TEST_CASE("What is missing is named where nothing whole is left") {
+TEST_CASE("The missing parts are named if no step is complete") {
   Example example;
   example.add(3);
   std::erase_if(example.recorded.tasks, [](const traces::TaskEvent& event) { return to_string(event.task) == "1B1"; });
@@ -209,7 +209,7 @@ TEST_CASE("What is missing is named where nothing whole is left") {
         "here: no forward or backward was found -- record the passes of the pipeline");
 }
 
-TEST_CASE("A stage beyond those that the user gave is an error") {
+TEST_CASE("A stage beyond the number that the user gave is an error") {
   Example example;
   example.add(0);
   CHECK(refusal_of([&] {
@@ -218,7 +218,7 @@ TEST_CASE("A stage beyond those that the user gave is an error") {
         "here: stage 1 has tasks, but --stages says 1 -- leave --stages out, or give the run's number of stages");
 }
 
-TEST_CASE("A stage without tasks, of those that the user gave, is an error") {
+TEST_CASE("A stage without tasks, within the number that the user gave, is an error") {
   Example example;
   example.add(0);
   CHECK(refusal_of([&] {
@@ -227,7 +227,7 @@ TEST_CASE("A stage without tasks, of those that the user gave, is an error") {
         "here: stage 2 has no task -- give the files of all stages, and the run's number of stages as --stages");
 }
 
-TEST_CASE("Transfers that nobody recorded are counted, and count in no mean") {
+TEST_CASE("Unrecorded transfers are counted, and are part of no mean") {
   Example example;
   example.add(0);
   example.add(1);
@@ -260,7 +260,7 @@ TEST_CASE("Transfers that nobody recorded are counted, and count in no mean") {
   CHECK(cost_model(none.runs.front(), 0, 2).transfers[0].runs == 0);
 }
 
-TEST_CASE("Reductions and optimizer steps follow the tasks, and peaks of memory are the stage's") {
+TEST_CASE("Reductions and optimizer steps follow the tasks, and memory peaks are the stage's") {
   using Kind = traces::UpdateEvent::Kind;
   Example example;
   example.add(0);
@@ -287,7 +287,7 @@ TEST_CASE("Reductions and optimizer steps follow the tasks, and peaks of memory 
   CHECK(run.stages[1].peak_bytes == Bytes{4096});
 }
 
-TEST_CASE("Events with impossible times or numbers are dropped, and far ones do not overflow") {
+TEST_CASE("Events with impossible times or numbers are dropped, and extreme ones do not overflow") {
   constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
   Example example;
   example.add(0);
@@ -301,7 +301,7 @@ TEST_CASE("Events with impossible times or numbers are dropped, and far ones do 
   CHECK(imported.runs.front().steps.front().tasks == example.timeline.tasks);
 }
 
-TEST_CASE("Of several replicas only the steps are kept that all have, so that steps of the same number are compared") {
+TEST_CASE("Only the steps that all replicas have are kept, so that equal step numbers are compared") {
   Example example;
   for (const std::int64_t step : {1, 2, 3}) example.add_longer(0, step);
   for (const std::int64_t step : {1, 3, 4, 5}) example.add_longer(1, step);
@@ -316,7 +316,7 @@ TEST_CASE("Of several replicas only the steps are kept that all have, so that st
   CHECK(dropped(imported, "steps that another replica lacks") == 3);
 }
 
-TEST_CASE("A replica that has no step of the others is left out") {
+TEST_CASE("A replica without any step of the others is dropped") {
   Example example;
   example.add_longer(0, 9);
   for (const std::int64_t step : {1, 2}) example.add_longer(1, step);
@@ -328,7 +328,7 @@ TEST_CASE("A replica that has no step of the others is left out") {
   CHECK(imported.runs[1].steps.front().tasks[3].length() == 2ms + 2ns);
 }
 
-TEST_CASE("Runs are of the replicas with a whole step, by their ranks") {
+TEST_CASE("Each run is of a replica with a complete step, by rank") {
   Example example;
   for (const std::uint32_t replica : {2U, 3U, 7U}) example.add_longer(replica, 0);
   std::erase_if(example.recorded.tasks,
@@ -339,7 +339,7 @@ TEST_CASE("Runs are of the replicas with a whole step, by their ranks") {
   CHECK(dropped(imported, "replicas without a complete step") == 1);
 }
 
-TEST_CASE("Steps whose order cannot have run are dropped, however many there are, and the others are kept") {
+TEST_CASE("Steps with impossible orders are dropped, however many there are, and the others are kept") {
   Example example;
   for (std::int64_t step = 0; step < 3; ++step) example.add(step);
   for (const std::size_t step : {0U, 2U})
@@ -351,7 +351,7 @@ TEST_CASE("Steps whose order cannot have run are dropped, however many there are
   CHECK(dropped(imported, "steps whose order cannot have run") == 2);
 }
 
-TEST_CASE("Where no order can have run that is bad input, with what hinders it") {
+TEST_CASE("If every order is impossible, that is bad input, with the reason") {
   Example example;
   example.add(0);
   std::swap(example.recorded.tasks[0].task, example.recorded.tasks[2].task);
@@ -360,7 +360,7 @@ TEST_CASE("Where no order can have run that is bad input, with what hinders it")
   CHECK(refusal.first().starts_with("here: deadlock: 0B0 on stage 0 waits for "));
 }
 
-TEST_CASE("Steps whose tasks make no schedule are dropped, however many there are, and the others are kept") {
+TEST_CASE("Steps whose tasks do not form a schedule are dropped, however many there are, and the others are kept") {
   Example example;
   for (std::int64_t step = 0; step < 3; ++step) example.add(step);
   for (const std::int64_t step : {0, 1}) { // 1B1, away from its forward
@@ -372,7 +372,7 @@ TEST_CASE("Steps whose tasks make no schedule are dropped, however many there ar
   CHECK(dropped(imported, "steps whose tasks do not make a schedule") == 2);
 }
 
-TEST_CASE("Nothing bounds clocks of stages of which one only sends, and a run says so") {
+TEST_CASE("Nothing bounds the clock of a stage that only sends, and the run says so") {
   Example example;
   example.graph = [] {
     const Schedule schedule = order({"0F0 0F1", "1F0 1F1"}).forwards();
@@ -391,7 +391,7 @@ TEST_CASE("Nothing bounds clocks of stages of which one only sends, and a run sa
         "in 1 step some stages only send to others, or only receive: the difference of their clocks has no bound");
 }
 
-TEST_CASE("Halves of a pair that run nowhere alone share its time by passes, and those that have times keep them") {
+TEST_CASE("Halves of a pair that never ran alone share its time by pass, and those with times keep them") {
   const auto half = [](Pass pass, Pairing pairing, std::int64_t start, std::int64_t end) {
     Task task = make_task(pass, 0, 0);
     task.pairing = pairing;

@@ -1,4 +1,4 @@
-// Run files: what is written is read back, and nothing in a file is trusted.
+// Run files: round trips, and checks of every value in a file.
 
 #include "ppsim/traces/run_file.hpp"
 #include "support/golden.hpp"
@@ -55,7 +55,7 @@ std::string replaced(std::string text, std::string_view part, std::string_view b
   return text.replace(at, part.size(), by);
 }
 
-/// What read_run() says of a small run in whose file `part` stands as `by`.
+/// Message of read_run() for a small run file with `part` replaced by `by`.
 Refusal refusal_with(std::string_view part, std::string_view by) {
   const std::string text = replaced(traces::write_run(small_run()), part, by);
   return refusal_of([&] { static_cast<void>(traces::read_run(text, "run.json")); });
@@ -89,7 +89,7 @@ TEST_CASE("A run is read back as it was written") {
   CHECK(traces::write_run(again) == traces::write_run(run));
 }
 
-TEST_CASE("Which transfers were not recorded is read back, and not written where all were") {
+TEST_CASE("Unrecorded transfers are read back, and not written if there are none") {
   MeasuredRun run = small_run();
   CHECK(traces::write_run(run).find("transfer_recorded") == std::string::npos);
   run.unrecorded.assign(2, std::vector<bool>(run.schedule.size(), false));
@@ -101,7 +101,7 @@ TEST_CASE("Which transfers were not recorded is read back, and not written where
   CHECK_FALSE(again.has_recorded(1, make_id<TaskId>(2)));
 }
 
-TEST_CASE("The run file in the documents can be read, and written again as it is there") {
+TEST_CASE("The run file in the documents can be read and written back unchanged") {
   std::ifstream stream{source_path("docs/run-files.md")};
   const std::string page{std::istreambuf_iterator<char>{stream}, {}};
   constexpr std::string_view opening = "```json\n";
@@ -110,7 +110,7 @@ TEST_CASE("The run file in the documents can be read, and written again as it is
   CHECK(traces::write_run(traces::read_run(text, "run-files.md")) == text);
 }
 
-TEST_CASE("Where a proof, a clock error, warm-ups or optimizer steps are missing, they are missing when read") {
+TEST_CASE("A missing proof, clock error, warm-up or optimizer step stays missing") {
   MeasuredRun run = small_run();
   run.schedule = order({"0F0 0B0", "1F0 1B0"});
   run.proof.reset();
@@ -127,7 +127,7 @@ TEST_CASE("Where a proof, a clock error, warm-ups or optimizer steps are missing
   CHECK(again.steps[0].reductions.empty());
 }
 
-TEST_CASE("A run of an asynchronous order, and one of forwards alone, are read as that") {
+TEST_CASE("A run of an asynchronous order, and one of forwards alone, are read back as such") {
   MeasuredRun run = small_run();
   const auto tasks = run.schedule.tasks();
   run.schedule = Schedule{"async", run.schedule.shape(), {tasks.begin(), tasks.end()}, {0, 2, 4}, {}, true};
@@ -139,7 +139,7 @@ TEST_CASE("A run of an asynchronous order, and one of forwards alone, are read a
   CHECK(again.schedule == forwards);
 }
 
-TEST_CASE("A loss that is not a number is null in the file, and not a number when read") {
+TEST_CASE("A loss that is not a number is null in the file, and not a number after reading") {
   MeasuredRun run = small_run();
   run.proof->losses = {1.5, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()};
   const MeasuredRun again = traces::read_run(traces::write_run(run), "run.json");
@@ -148,13 +148,13 @@ TEST_CASE("A loss that is not a number is null in the file, and not a number whe
   CHECK(std::isnan(again.proof->losses[2]));
 }
 
-TEST_CASE("A line end in a fact becomes a space, so that every file that is written can be read") {
+TEST_CASE("A line break in a fact becomes a space, so that every written file can be read") {
   MeasuredRun run = small_run();
   run.facts.machine = "a\nprocessor\x1b[31m\xff";
   CHECK(traces::read_run(traces::write_run(run), "run.json").facts.machine == "a processor [31m\xEF\xBF\xBD");
 }
 
-TEST_CASE("A fact that is too long is cut, so that every file that is written can be read") {
+TEST_CASE("A fact that is too long is cut, so that every written file can be read") {
   MeasuredRun run = small_run();
   run.facts.command = std::string(traces::longest_fact + 4'000, 'x');
   run.facts.compute = "x" + repeated("\xC3\xA9", traces::longest_fact / 2); // the limit lies amid a character
@@ -167,7 +167,7 @@ TEST_CASE("A fact that is too long is cut, so that every file that is written ca
   CHECK(facts.transport == run.facts.transport);
 }
 
-TEST_CASE("The settings of a workload are read back in their order, and those of other files are none") {
+TEST_CASE("The settings of a workload are read back in order; other files have none") {
   MeasuredRun run = small_run();
   CHECK(traces::write_run(run).find("workload") == std::string::npos);
   CHECK(traces::read_run(traces::write_run(run), "run.json").facts.workload.empty());
@@ -188,13 +188,13 @@ TEST_CASE("The settings of a workload are read back in their order, and those of
         "FILES --timeline FILE' write run files (docs/run-files.md)");
 }
 
-TEST_CASE("Objects of more keys than any run file has are refused") {
+TEST_CASE("Objects with too many keys for a run file are refused") {
   std::string keys;
   for (int key = 0; key <= 1000; ++key) keys += "\"" + std::to_string(key) + "\": 0, ";
   check_refused("\"schema\": 1", keys + "\"schema\": 1", "run.json: an object has more than 1000 keys");
 }
 
-TEST_CASE("What is no JSON is refused with its line and column") {
+TEST_CASE("Invalid JSON is refused with its line and column") {
   CHECK(refusal_of([] { static_cast<void>(traces::read_run("", "run.json")); }).first() ==
         "run.json:1:1: this is not JSON -- 'ppsim replay -o FILE' and 'ppsim import FORMAT FILES --timeline FILE' "
         "write run files (docs/run-files.md)");
@@ -205,7 +205,7 @@ TEST_CASE("What is no JSON is refused with its line and column") {
   check_refused("\"busy_ns\":30", "\"busy_ns\":1e999", "run.json: a number in it is out of range");
 }
 
-TEST_CASE("Of a run file that is cut off, wherever, it is said that a part is missing") {
+TEST_CASE("A run file truncated anywhere is refused as incomplete") {
   const std::string text = traces::write_run(small_run());
   for (std::size_t length = 1; length + 2 < text.size(); ++length)
     REQUIRE(refusal_of([&] { static_cast<void>(traces::read_run(text.substr(0, length), "run.json")); })
@@ -213,7 +213,7 @@ TEST_CASE("Of a run file that is cut off, wherever, it is said that a part is mi
                 .ends_with("the JSON ends too early -- copy it again: a part is missing"));
 }
 
-TEST_CASE("What is JSON but no run is refused") {
+TEST_CASE("JSON that is not a run is refused") {
   const auto first = [](std::string_view text) {
     return refusal_of([&] { static_cast<void>(traces::read_run(text, "run.json")); }).first();
   };
@@ -255,7 +255,7 @@ TEST_CASE("Each value of a run file is checked") {
                 "run.json: warmup_forwards: it has 1 numbers");
 }
 
-TEST_CASE("The order of a run file is checked as a schedule file is, and its times have to fit it") {
+TEST_CASE("The order of a run file is checked as in a schedule file, and its times must match it") {
   check_refused("\"0F0,0B0\"", "\"0F0,0X0\"", "run.json: order:1:5: unknown pass 'X'");
   check_refused("\"0F0,0B0\"", "\"0F0\"", "run.json: order");
   check_refused("\"0F0,0B0\"", "\"0F0,0B0\\n1F0\"", "run.json: order: the row of stage 0 is not a line of text");
@@ -275,7 +275,7 @@ TEST_CASE("The order of a run file is checked as a schedule file is, and its tim
   check_refused("\"chunk\": 1", "\"chunk\": -1", "run.json: step 0, reductions, chunk: -1 is out of range");
 }
 
-TEST_CASE("Of many faults in a run file the first are named and the rest counted") {
+TEST_CASE("Of many errors in a run file the first are named and the rest counted") {
   MeasuredRun run = small_run();
   Rows row(1);
   Times times(1);

@@ -1,4 +1,4 @@
-// PyTorch pipelining CSV: what is read, what is refused and in which words, and what is written.
+// PyTorch pipelining CSV: reading, error messages and writing.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/schedule/generators.hpp"
@@ -20,7 +20,7 @@ using Lines = std::vector<std::string>;
 
 namespace {
 
-/// What the reader says about a file: "where: what -- hint" per problem.
+/// Messages of the reader for a file: "where: what -- hint" per problem.
 Lines faults_of(std::string_view text, std::string_view name = "s.csv") {
   try {
     (void)traces::read_schedule(text, name);
@@ -56,7 +56,7 @@ constexpr std::string_view two_by_two = "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n";
 
 } // namespace
 
-TEST_CASE("A PyTorch CSV gives each row to a stage and takes the shape from the ids") {
+TEST_CASE("A PyTorch CSV assigns each row to a stage, and its ids give the shape") {
   const Schedule schedule = read(two_by_two);
   CHECK(schedule.shape() == Shape{.stages = 2, .microbatches = 2, .vpp = 1});
   const auto second = schedule.stage(StageId{1});
@@ -77,7 +77,7 @@ TEST_CASE("Idle cells, spaces, CRLF, a byte order mark and blank lines at the en
   CHECK(read("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n\n  \r\n\n") == plain);
 }
 
-TEST_CASE("Two chunks on a stage make vpp 2, wherever they are placed") {
+TEST_CASE("Two chunks on a stage make vpp 2, for any placement") {
   CHECK(read("0F0,2F0,2B0,0B0\n1F0,3F0,3B0,1B0\n").shape() == Shape{.stages = 2, .microbatches = 1, .vpp = 2});
   CHECK(read("0F0,3F0,3B0,0B0\n1F0,2F0,2B0,1B0\n").shape() == Shape{.stages = 2, .microbatches = 1, .vpp = 2}); // V
 }
@@ -89,7 +89,7 @@ TEST_CASE("A chunk may run on one stage for some microbatches and on another for
   CHECK(schedule.stage(StageId{1})[0] == make_task(Pass::forward, 0, 1));
 }
 
-TEST_CASE("A pair keeps the order of its halves, whichever comes first") {
+TEST_CASE("A pair keeps the order of its halves") {
   const std::string_view text = "0F0,0F1,(0F2;0B0)OVERLAP_F_B,(0B1;0F3)OVERLAP_F_B,0I2,0W2,0B3\n";
   const Schedule schedule = read(text);
   const auto tasks = schedule.tasks();
@@ -102,12 +102,12 @@ TEST_CASE("A pair keeps the order of its halves, whichever comes first") {
   CHECK(traces::write_schedule_csv(schedule) == text);
 }
 
-TEST_CASE("A pair may hold an input gradient") {
+TEST_CASE("A pair may contain an input gradient") {
   const Schedule schedule = read("0F0,( 0F1 ; 0I0 ) OVERLAP_F_B,0W0,0B1\n");
   CHECK(schedule.tasks()[2] == Task{MicrobatchId{0}, 0, Pass::input_grad, Pairing::second});
 }
 
-TEST_CASE("Cells for whole chunks are kept where they stand among tasks, sends and receives") {
+TEST_CASE("Cells for whole chunks keep their position among tasks, sends and receives") {
   const std::string_view text = "0UNSHARD,0F0,0SEND_F0,0RESHARD,0RECV_B0,0UNSHARD,0B0,0REDUCE_GRAD,0RESHARD\n"
                                 "1RECV_F0,1UNSHARD,1F0,1B0,1REDUCE_GRAD,1SEND_B0,1RESHARD\n";
   const Schedule schedule = read(text);
@@ -117,7 +117,7 @@ TEST_CASE("Cells for whole chunks are kept where they stand among tasks, sends a
   CHECK(traces::write_schedule_csv(schedule) == "0F0,0B0\n1F0,1B0\n");
 }
 
-TEST_CASE("Cells for whole chunks may stand without sends and receives") {
+TEST_CASE("Cells for whole chunks may appear without sends and receives") {
   const Schedule schedule = read("0UNSHARD,0F0,0F1,0B0,0B1,0REDUCE_GRAD\n1F0,1B0,1F1,1B1\n");
   CHECK(schedule == read(two_by_two));
   CHECK(schedule.communications() == nullptr);
@@ -128,7 +128,7 @@ TEST_CASE("Cells for whole chunks may stand without sends and receives") {
   CHECK(schedule.forwards().chunk_actions().empty()); // they are of a whole step
 }
 
-TEST_CASE("A chunk is reduced once, behind the last of its backwards") {
+TEST_CASE("A chunk is reduced once, after the last of its backwards") {
   const std::string second = "1F0,1I0,1W0,1REDUCE_GRAD\n";
   CHECK(faults_of("0F0,0I0,0W0,0REDUCE_GRAD\n" + second).empty());
   CHECK(faults_of("0F0,0I0,0REDUCE_GRAD,0W0\n" + second) ==
@@ -137,13 +137,13 @@ TEST_CASE("A chunk is reduced once, behind the last of its backwards") {
         Lines{"s.csv:1:26: '0REDUCE_GRAD' appears twice -- leave one out"});
 }
 
-TEST_CASE("In a file without I where every B has a W, B is the input gradient") {
+TEST_CASE("In a file without I in which every B has a W, B is the input gradient") {
   const std::string_view text = "0F0,0F1,0B0,0B1,0W0,0W1\n";
   CHECK(read(text) == read("0F0,0F1,0I0,0I1,0W0,0W1\n"));
   CHECK(notes_of(text) == Lines{"2 B cells read as I: each has its W, as in files from before PyTorch had I"});
 }
 
-TEST_CASE("A file in which only some B have a W is not taken for the old notation") {
+TEST_CASE("A file in which only some B have a W is not read as the old notation") {
   // Reading B0 as I and B1 as B would be a guess: the file means one notation or the other.
   const Lines faults = faults_of("0F0,0F1,0B0,0W0,0B1\n");
   REQUIRE(faults.size() == 1);
@@ -163,7 +163,7 @@ TEST_CASE("Send and receive cells are checked and kept") {
              "(1RECV_F0;1RECV_F1)BATCH_P2P,1F0,1B0,1F1,1B1,(1SEND_B0;1SEND_B1)BATCH_P2P\n") == read(two_by_two));
 }
 
-TEST_CASE("A missing send and a missing receive are found, at the task that lacks it") {
+TEST_CASE("A missing send and a missing receive are reported with the task that lacks them") {
   CHECK(faults_of("0F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0\n") ==
         Lines{"s.csv:1:1: 0F0 on stage 0 feeds 1F0 on stage 1, but there is no '0SEND_F0' -- add '0SEND_F0' to the row "
               "of stage 0, "
@@ -177,13 +177,13 @@ TEST_CASE("A missing send and a missing receive are found, at the task that lack
               "or leave out all send and receive cells"});
 }
 
-TEST_CASE("Send and receive cells on the wrong side of their task are found") {
+TEST_CASE("Send and receive cells on the wrong side of their task are reported") {
   CHECK(faults_of("0SEND_F0,0F0,0B0,0RECV_B0\n1RECV_F0,1F0,1B0,1SEND_B0\n") ==
         Lines{"s.csv:1:1: '0SEND_F0' is before 0F0, which makes its data -- move it after 0F0",
               "s.csv:1:18: '0RECV_B0' is after 0B0, which needs its data -- move it before 0B0"});
 }
 
-TEST_CASE("Stray, repeated and misplaced send and receive cells are found") {
+TEST_CASE("Stray, repeated and misplaced send and receive cells are reported") {
   const std::string stray = " belongs to no transfer between two stages -- leave it out: a chunk sends to the next (F) "
                             "or the previous (B) chunk if that is on another stage";
   const std::string good = "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0";
@@ -196,14 +196,14 @@ TEST_CASE("Stray, repeated and misplaced send and receive cells are found") {
               "to the row of stage 0"});
 }
 
-TEST_CASE("Between two chunks of one stage there is nothing to send") {
+TEST_CASE("Send and receive cells between two chunks of one stage are refused") {
   const Lines faults = faults_of("0F0,0SEND_F0,1RECV_F0,1F0,1B0,0B0\n");
   REQUIRE(faults.size() == 2);
   CHECK(faults[0].find("s.csv:1:5: '0SEND_F0' belongs to no transfer") == 0);
   CHECK(faults[1].find("s.csv:1:14: '1RECV_F0' belongs to no transfer") == 0);
 }
 
-TEST_CASE("A cell that is none says what is wrong with it and where") {
+TEST_CASE("An invalid cell is reported with the reason and the place") {
   const auto fault = [](const std::string& cell) {
     const Lines faults = faults_of("0F0,0B0\n1F0, " + cell + ",1B0\n");
     return faults.size() == 1 ? faults[0] : "not one fault";
@@ -228,7 +228,7 @@ TEST_CASE("A cell that is none says what is wrong with it and where") {
   CHECK(fault("\"1F0\"") == at + "'\"1F0\"' does not start with a chunk number" + std::string{cell_hint});
 }
 
-TEST_CASE("A group that is none says what is wrong with it") {
+TEST_CASE("An invalid group is reported with the reason") {
   const auto fault = [](const std::string& cell) {
     const Lines faults = faults_of("0F0,0B0," + cell);
     return faults.size() == 1 ? faults[0] : "not one fault";
@@ -252,7 +252,7 @@ TEST_CASE("A group that is none says what is wrong with it") {
   CHECK(fault("0F1)") == "s.csv:1:9: '0F1)' continues with ')' after its microbatch -- separate cells by commas");
 }
 
-TEST_CASE("Ids beyond the limits are refused before anything is sized by them") {
+TEST_CASE("Ids beyond the limits are refused before anything is allocated for them") {
   CHECK(faults_of("99999999999999F0\n") ==
         Lines{"s.csv:1:1: chunk '99999999999999' of '99999999999999F0' is too high -- chunks are "
               "numbered from 0 to 65534 at most"});
@@ -307,21 +307,21 @@ TEST_CASE("Chunks that do not divide over the stages and gaps between chunks are
                                                  "number the chunks from 0 without a gap; is an id too high?"});
 }
 
-TEST_CASE("Rows that run one chunk each, fewer chunks than rows, are replicas that share it") {
+TEST_CASE("Rows with one chunk each, and fewer chunks than rows, are replicas of these chunks") {
   CHECK(read("0F0,0B0\n0F1,0B1\n1F0,1B0,1F1,1B1\n").shape() ==
         Shape{.stages = 3, .microbatches = 2, .vpp = 1, .shared = 1});
   const Lines faults = faults_of("0F0,1F0,1B0,0B0\n2F0,2B0\n0F1,1F1,1B1,0B1\n2F1,2B1\n");
   CHECK(faults.front().starts_with("s.csv: 3 chunks (0 to 2) do not divide over 4 stages"));
 }
 
-TEST_CASE("More rows than there can be stages are refused") {
+TEST_CASE("More rows than the limit of stages are refused") {
   std::string text;
   for (std::size_t row = 0; row <= Limits::stages; ++row)
     text += std::to_string(row) + "F0," + std::to_string(row) + "B0\n";
   CHECK(faults_of(text) == Lines{"s.csv:4097:1: more than 4096 rows -- is this a schedule, with one row per stage?"});
 }
 
-TEST_CASE("Everything wrong in one file is reported at once, the first 20 in full") {
+TEST_CASE("All errors in one file are reported together, the first 20 in full") {
   CHECK(faults_of("0F0,0X0,0B0\n1F0,1B,1B0\n").size() == 2);
   std::string text = "0F0,0B0";
   for (int i = 0; i < 1000; ++i) text += ",?";
@@ -331,13 +331,13 @@ TEST_CASE("Everything wrong in one file is reported at once, the first 20 in ful
   CHECK(faults[20].find("980 more problems") != std::string::npos);
 }
 
-TEST_CASE("What a schedule lacks or has twice is refused on reading, with the file's name") {
+TEST_CASE("Missing and repeated tasks are refused on reading, with the file's name") {
   CHECK(faults_of("0F0,0B0,0F1\n").at(0).find("s.csv: 0B1 is missing") == 0);
   CHECK(faults_of("0F0,0F0,0B0\n").at(0).find("s.csv: 0F0 appears twice") == 0);
   CHECK(faults_of("0F0,1B0\n1F0,0B0\n").size() == 2); // backwards on the other stage
 }
 
-TEST_CASE("A deadlock is no fault of the file: lower() finds it") {
+TEST_CASE("A deadlock is not an error of the file: lower() finds it") {
   CHECK(faults_of("0F0,0B0,0F1,0B1\n1F1,1B1,1F0,1B0\n").empty());
 }
 
@@ -345,7 +345,7 @@ TEST_CASE("A schedule is written without idle cells and with LF") {
   CHECK(traces::write_schedule_csv(read("0F0,,0F1,0B0,0B1\r\n,1F0,1B0,1F1,1B1\r\n")) == two_by_two);
 }
 
-TEST_CASE("Sends follow their task, and receives stand where the sender was when the row had got so far") {
+TEST_CASE("Sends follow their task, and receives are where the sender was when the row reached them") {
   // Round by round, stages in turn: 0F0 posts 1RECV_F0, 1F0 runs in the same round; 0F1 posts 1RECV_F1 before 1B0 runs;
   // 1B0 posts 0RECV_B0. A placement of each receive right ahead of its task would give "1F0,1B0,1SEND_B0,1RECV_F1,1F1".
   CHECK(with_transfers(two_by_two) == "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n"
@@ -368,19 +368,19 @@ TEST_CASE("A stage that waits goes on in the next round when a stage after it se
         "1RECV_F0,1F0,1I0,1SEND_B0,1W0,1RECV_F1,1F1,1B1,1SEND_B1\n");
 }
 
-TEST_CASE("Between chunks of one stage nothing is sent") {
+TEST_CASE("Chunks of one stage send nothing to each other") {
   CHECK(with_transfers("0F0,3F0,3B0,0B0\n1F0,2F0,2B0,1B0\n") ==
         "0F0,0SEND_F0,3RECV_F0,3F0,3B0,3SEND_B0,0RECV_B0,0B0\n"
         "1RECV_F0,1F0,2F0,2SEND_F0,2RECV_B0,2B0,1B0,1SEND_B0\n");
 }
 
-TEST_CASE("An overlapped pair needs the receives of both halves and sends for both behind it") {
+TEST_CASE("An overlapped pair has the receives of both halves before it and the sends after it") {
   const std::string text = with_transfers("0F0,0F1,0B0,0B1\n1F0,(1F1;1B0)OVERLAP_F_B,1B1\n");
   CHECK(text == "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n"
                 "1RECV_F0,1F0,1RECV_F1,(1F1;1B0)OVERLAP_F_B,1SEND_B0,1B1,1SEND_B1\n");
 }
 
-TEST_CASE("A file of another kind gets one error that says so") {
+TEST_CASE("A file of another kind gets one error that names the kind") {
   const auto refused = [](std::string_view text) {
     const auto faults = faults_of(text);
     REQUIRE(faults.size() == 1);
@@ -390,7 +390,7 @@ TEST_CASE("A file of another kind gets one error that says so") {
   CHECK(refused("\n\n{\"schema\": 1}").starts_with("s.csv:3: not a schedule: it starts with '{\"schema\": 1}' -- "));
 }
 
-TEST_CASE("A microbatch number far too high is named once, not as many missing tasks") {
+TEST_CASE("A microbatch number that is far too high is one error, not many missing tasks") {
   const auto faults = faults_of("0F0,0F1,0B0,0B1\n1F0,1F99,1B0,1B1\n");
   REQUIRE(faults.size() == 1);
   CHECK(faults.front().starts_with(

@@ -82,14 +82,14 @@ TEST_CASE("A workload of SimAI gives costs per chunk", "[import][simai]") {
   CHECK(imported.notes[0].starts_with("vpp is 2 in the heading"));
 }
 
-TEST_CASE("A stage of SimAI has as many chunks as one says", "[import][simai]") {
+TEST_CASE("A SimAI stage has the number of chunks in the options", "[import][simai]") {
   const Imported imported = import(workload, {.stages = {}, .vpp = 1, .progress = {}});
   CHECK(value(imported, "vpp") == "1");
   CHECK(value(imported, "forward") == R"(["15.8 ms", "15.5 ms"])");
   CHECK(imported.notes.empty());
 }
 
-TEST_CASE("A workload of ASTRA-sim is a whole model, whose layers are spread over the stages", "[import][simai]") {
+TEST_CASE("An ASTRA-sim workload is a whole model, and its layers are distributed over the stages", "[import][simai]") {
   constexpr std::string_view text = "HYBRID_TRANSFORMER model_parallel_NPU_group: 4\n"
                                     "3\n"
                                     "layer_64_1 -1 1000 ALLREDUCE 8 2000 NONE 0 3000 NONE 0 5\n"
@@ -103,14 +103,14 @@ TEST_CASE("A workload of ASTRA-sim is a whole model, whose layers are spread ove
   CHECK(problem_of(text) == "in/workload.txt:1: the heading does not say how many stages there are");
 }
 
-TEST_CASE("A workload without measured times says that it has none", "[import][simai]") {
+TEST_CASE("A workload without measured times has a note", "[import][simai]") {
   const Imported imported = import("HYBRID_TRANSFORMER_FWD_IN_BCKWD pp: 1 vpp: 1 ga: 1 pp_comm 0\n1\nattention_layer "
                                    "-1 1 NONE 0 1 NONE 0 1 NONE 0 100\n");
   REQUIRE(imported.notes.size() == 1);
   CHECK(imported.notes[0].starts_with("all times are 0 or 1 ns"));
 }
 
-TEST_CASE("What is no workload of SimAI is refused", "[import][simai]") {
+TEST_CASE("Files that are not SimAI workloads are refused", "[import][simai]") {
   const std::string head = "HYBRID_TRANSFORMER_FWD_IN_BCKWD pp: 2 vpp: 1 ga: 1\n";
   const std::string row = "attention_layer -1 1 NONE 0 1 NONE 0 1 NONE 0 100\n";
   CHECK(problem_of("") == "in/workload.txt:1: the first line is not the heading of a workload");

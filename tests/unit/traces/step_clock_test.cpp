@@ -31,7 +31,7 @@ TEST_CASE("Errors of clocks add up between stages on different branches") {
   CHECK(align_clocks(5, transfers).error == 16); // of 4 over 1 and 0 to 2
 }
 
-TEST_CASE("Outputs that go one way only do not bound the error of a clock") {
+TEST_CASE("Outputs in one direction only do not bound the error of a clock") {
   const std::vector<StampedTransfer> transfers{{.from = 0, .to = 1, .made = 100, .used = 40}};
   const StageClocks clocks = align_clocks(2, transfers);
   CHECK(clocks.offset == std::vector<std::int64_t>{0, 60});
@@ -42,7 +42,7 @@ TEST_CASE("Outputs that go one way only do not bound the error of a clock") {
   CHECK_FALSE(align_clocks(2, matched).error);
 }
 
-TEST_CASE("Transfers that are matched in one direction only are as exact as causality says") {
+TEST_CASE("Transfers matched in one direction only are as exact as causality") {
   std::vector<StampedTransfer> transfers;
   add_both_ways(transfers, 0, 1, 30);
   transfers.front().sent = 110;
@@ -52,7 +52,7 @@ TEST_CASE("Transfers that are matched in one direction only are as exact as caus
   CHECK(clocks.error == 40); // from -30 to 30 is possible
 }
 
-TEST_CASE("Stages that nothing joins have clocks of which nothing is known") {
+TEST_CASE("Stages without any connection have unknown clocks") {
   std::vector<StampedTransfer> transfers;
   CHECK(align_clocks(1, transfers).error == 0);
   CHECK_FALSE(align_clocks(2, transfers).error);

@@ -1,4 +1,4 @@
-// InfiniTrain task lists: what is read, what is refused and in which words, and what is written.
+// InfiniTrain task lists: reading, error messages and writing.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/traces/schedule_file.hpp"
@@ -61,7 +61,7 @@ std::string write(const Schedule& schedule) {
 
 } // namespace
 
-TEST_CASE("A task list gives each stage its tasks in the order of their steps") {
+TEST_CASE("A task list gives each stage its tasks in step order") {
   CHECK(read(two_by_two) == read_csv(two_by_two_csv));
 }
 
@@ -99,13 +99,13 @@ TEST_CASE("Unknown, repeated and missing columns are refused together") {
               "s.tasks.csv:1:1: column 'is_last_chunk' is missing -- " + columns_hint});
 }
 
-TEST_CASE("A PyTorch CSV under the name of a task list is refused for its header") {
+TEST_CASE("A PyTorch CSV with the name of a task list is refused because of its header") {
   const Lines faults = faults_of(two_by_two_csv);
   REQUIRE(!faults.empty());
   CHECK(faults[0] == "s.tasks.csv:1:1: unknown column '0F0' -- " + columns_hint);
 }
 
-TEST_CASE("A value out of range or no number is refused by its column") {
+TEST_CASE("A value that is out of range or not a number is refused with its column") {
   const auto fault = [](const std::string& line) {
     const Lines faults = faults_of(header + line);
     return faults.size() == 1 ? faults[0] : "not one fault";
@@ -124,14 +124,14 @@ TEST_CASE("A value out of range or no number is refused by its column") {
   CHECK(fault("0,0,0,0,1,0,1,0.0\n") == "s.tasks.csv:2:15: is_last_chunk is '0.0'" + must + "1");
 }
 
-TEST_CASE("A line with too few or too many cells is refused, and so is a blank line in the middle") {
+TEST_CASE("A line with too few or too many cells is refused, and also a blank line in the middle") {
   CHECK(faults_of(header + "0,0,0\n0,0,0,0,1,0,1,1,1\n\n1,0,0,0,0,0,1,1\n") ==
         Lines{"s.tasks.csv:2:1: 3 cells in a list of 8 columns -- give every column a value",
               "s.tasks.csv:3:1: 9 cells in a list of 8 columns -- give every column a value",
               "s.tasks.csv:4:1: the line is empty -- leave it out"});
 }
 
-TEST_CASE("Columns that follow from others are held against them") {
+TEST_CASE("Redundant columns are checked against the others") {
   const auto faults = faults_of(header + "0,0,0,1,1,0,0,0\n1,0,1,0,1,1,1,1\n2,0,1,0,0,1,0,0\n3,0,0,0,0,0,1,0\n");
   CHECK(faults == Lines{"s.tasks.csv:2:7: local_chunk_idx is 1, but global_chunk_id 0 makes it 0 -- with 2 stages it "
                         "is global_chunk_id div 2",
@@ -146,7 +146,7 @@ TEST_CASE("Columns that follow from others are held against them") {
                         "highest, and 0 for all others"});
 }
 
-TEST_CASE("Where chunks are not placed in a loop the local index is left alone, with a note") {
+TEST_CASE("If chunks are not placed in a loop, the local index is ignored, with a note") {
   // A V of two stages: chunks 0 and 3 on stage 0, which may number them as it likes.
   const traces::ScheduleFile file =
       traces::read_schedule(header + "0,0,0,1,1,0,1,0\n1,0,1,0,1,1,0,0\n2,0,2,1,1,1,0,0\n3,0,3,0,1,0,0,1\n"
@@ -157,7 +157,7 @@ TEST_CASE("Where chunks are not placed in a loop the local index is left alone, 
         Lines{"local_chunk_idx is not checked: chunk 2 is on stage 1, so chunks are not placed in a loop"});
 }
 
-TEST_CASE("A task list without header, without tasks or with a stage left out is refused") {
+TEST_CASE("A task list without header, without tasks or with a missing stage is refused") {
   CHECK(faults_of("") == Lines{"s.tasks.csv: the file is empty -- begin with '" + columns_hint.substr(16) + "'"});
   CHECK(faults_of(header) == Lines{"s.tasks.csv: there is no task after the header -- add a line per task"});
   CHECK(faults_of(header + "0,0,0,0,1,1,1,0\n") ==
@@ -179,7 +179,7 @@ TEST_CASE("A written task list numbers the chunks of a stage from 0") {
   CHECK(read(write(looped)) == looped);
 }
 
-TEST_CASE("A task list can hold neither split backwards nor pairs") {
+TEST_CASE("A task list cannot contain split backwards or pairs") {
   const auto fault = [](std::string_view csv) {
     try {
       (void)write(read_csv(csv));

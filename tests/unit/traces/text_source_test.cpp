@@ -26,7 +26,7 @@ std::string long_text() {
 
 } // namespace
 
-TEST_CASE("A packed text reads like the plain one, from wherever it is asked for") {
+TEST_CASE("A packed text reads like the plain one, from any position") {
   const std::string text = long_text();
   const std::string packed = test::pack(text);
   TextSource source{ImportFile{"f", packed}, text.size()};
@@ -46,7 +46,7 @@ TEST_CASE("A packed text reads like the plain one, from wherever it is asked for
   CHECK(source.share() == 1);
 }
 
-TEST_CASE("Of a packed text only what is ahead is kept") {
+TEST_CASE("Only the text ahead of the position is kept in memory") {
   const std::string packed = test::pack(std::string(50'000'000, ' '));
   TextSource source{ImportFile{"f", packed}, 100'000'000};
   for (std::size_t at = 0; at < 50'000'000; at += 100'000) {
@@ -56,7 +56,7 @@ TEST_CASE("Of a packed text only what is ahead is kept") {
   }
 }
 
-TEST_CASE("A packed text that is broken or too long is told where it is read") {
+TEST_CASE("A packed text that is broken or too long is reported when it is read") {
   const std::string packed = test::pack(long_text());
   TextSource cut{ImportFile{"f", std::string_view{packed}.substr(0, packed.size() / 2)}, 1U << 30U};
   CHECK(cut.is_at(0, '0'));
@@ -65,7 +65,7 @@ TEST_CASE("A packed text that is broken or too long is told where it is read") {
   CHECK_THROWS_WITH(bounded.from(0, 400'000), Catch::Contains("it decompresses to more than 300000 bytes"));
 }
 
-TEST_CASE("A JSON value that goes on in the next piece is found whole") {
+TEST_CASE("A JSON value that continues in the next piece is found as a whole") {
   const std::string list = "[" + long_text() + "0]";
   const std::string packed = test::pack("  " + list + " ,7");
   TextSource source{ImportFile{"f", packed}, 1U << 30U};

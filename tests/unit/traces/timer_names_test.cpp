@@ -9,7 +9,7 @@
 
 namespace ppsim::test::timer_names_test {
 
-TEST_CASE("Timers with more names than are read are counted") {
+TEST_CASE("Timers with too many names are counted") {
   std::string log = "  pipeline_model_parallel_size .... 2\n  micro_batch_size .... 1\n  global_batch_size .... 4\n"
                     "  data_parallel_size .... 1\n(min, max) time across ranks (ms):\n"
                     "    forward-compute ....: (400.00, 800.00)\n    backward-compute ....: (400.00, 800.00)\n";

@@ -63,7 +63,7 @@ bool same(const Workload& a, const Workload& b) {
 
 } // namespace
 
-TEST_CASE("Chakra and GOAL read back take as long as the simulation with free transfers", "[workload]") {
+TEST_CASE("Chakra and GOAL, read back, take as long as the simulation with free transfers", "[workload]") {
   const auto check = [](std::string_view name, const Shape& shape, PairRule pair = {}) {
     CAPTURE(name, to_string(pair));
     const TaskGraph graph = graph_of(name, shape, pair);
@@ -84,7 +84,7 @@ TEST_CASE("Chakra and GOAL read back take as long as the simulation with free tr
     check("dualpipe", {.stages = 4, .microbatches = 12}, {.kind = kind});
 }
 
-TEST_CASE("LogGOPSim takes as long for GOAL as the simulation with its latency", "[workload]") {
+TEST_CASE("For GOAL, LogGOPSim takes as long as the simulation with its latency", "[workload]") {
   const std::vector<std::pair<std::string_view, Shape>> cases{
       {"1f1b", {.stages = 4, .microbatches = 8}},
       {"gpipe", {.stages = 3, .microbatches = 5}},
@@ -129,7 +129,7 @@ TEST_CASE("A Chakra file is in the wire format of protobuf", "[workload]") {
   const WorkloadNode& receive = workload.nodes[workload.partner[1]];
   CHECK(receive.name == "1RECV_F0");
   CHECK(receive.tag == send.tag);
-  CHECK(receive.after.empty()); // it is posted at once: the network, not the order, says when it ends
+  CHECK(receive.after.empty()); // posted at once: the network, not the order, determines its end
 }
 
 TEST_CASE("Microseconds of Chakra add up to the time of a stage", "[workload]") {
@@ -144,7 +144,7 @@ TEST_CASE("Microseconds of Chakra add up to the time of a stage", "[workload]") 
   CHECK(test::longest_path(read_chakra(files)) == 140us);
 }
 
-TEST_CASE("GOAL is in the words of LogGOPSim", "[workload]") {
+TEST_CASE("GOAL has LogGOPSim's syntax", "[workload]") {
   Scenario scenario = uniform_scenario({.stages = 2, .microbatches = 1}, 1us, 2us);
   scenario.network.boundary_bytes = {Bytes{300}};
   const TaskGraph graph = lower(make_schedule(find_generator("1f1b"), {.shape = scenario.shape}), std::move(scenario));
@@ -169,14 +169,14 @@ TEST_CASE("GOAL is in the words of LogGOPSim", "[workload]") {
                                      "}\n");
 }
 
-TEST_CASE("A transfer without a size has a byte, as the others cannot send nothing", "[workload]") {
+TEST_CASE("A transfer without a size has one byte, because other simulators cannot send zero", "[workload]") {
   const Scenario scenario = uniform_scenario({.stages = 2, .microbatches = 1}, 1us, 2us, 3us);
   const TaskGraph graph = lower(make_schedule(find_generator("1f1b"), {.shape = scenario.shape}), scenario);
   for (const WorkloadNode& node : read_goal(traces::write_goal(graph), "w.goal").nodes)
     CHECK((node.kind == WorkloadKind::compute || node.bytes == Bytes{1}));
 }
 
-TEST_CASE("Workloads in which a simulator would wait for ever are refused", "[workload]") {
+TEST_CASE("Workloads on which a simulator would hang are refused", "[workload]") {
   CHECK(problem_of("num_ranks 2\nrank 0 {\na: send 8b to 1 tag 1 cpu 1\n}\nrank 1 {\nb: recv 9b from 0 tag 1\n}\n") ==
         "w.goal: the send of 8 bytes from rank 0 to rank 1 with tag 1 has no receive on the other side");
   CHECK(problem_of("num_ranks 2\nrank 0 {\n}\nrank 1 {\nb: recv 9b from 0 tag 1 cpu 2\n}\n") ==
@@ -190,7 +190,7 @@ TEST_CASE("Workloads in which a simulator would wait for ever are refused", "[wo
   CHECK(problem_of("num_ranks 2\nrank 0 {\na: calc 1\n}\n") == "w.goal:4: the file ends behind 1 of 2 ranks");
 }
 
-TEST_CASE("Chakra files that are broken are refused", "[workload]") {
+TEST_CASE("Broken Chakra files are refused", "[workload]") {
   const TaskGraph graph = graph_of("1f1b", {.stages = 2, .microbatches = 2});
   const std::vector<NamedBytes> files = traces::write_chakra(graph, "w");
   CHECK(problem_of({files[0]}).find("has no receive on the other side") != std::string::npos);

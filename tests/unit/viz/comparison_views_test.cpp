@@ -129,13 +129,13 @@ TEST_CASE("the table measures times against the recommended schedule and says wh
   CHECK(line_with(text, "take good") == "take good: it is.");
 }
 
-TEST_CASE("schedules that do not apply for the same reason stand in one line") {
+TEST_CASE("schedules that do not apply for the same reason share one line") {
   const std::string text = viz::comparison_text(three(), "", {.width = 100, .colour = false});
   CHECK(line_with(text, "too few") == "  a, c: too few");
   CHECK(line_with(text, "too many") == "  b: too many");
 }
 
-TEST_CASE("where the terminal is narrow the least telling columns go first, and the table says which") {
+TEST_CASE("a narrow terminal omits the least informative columns first, and the table names them") {
   Comparison comparison = three();
   comparison.contenders.push_back(contender("a-schedule-with-a-long-name v=16", 40ms, 10));
   const auto head = [&comparison](std::size_t width) {
@@ -156,7 +156,7 @@ TEST_CASE("where the terminal is narrow the least telling columns go first, and 
 }
 
 // An asynchronous schedule's step is shorter than the time that one step takes by itself.
-TEST_CASE("the makespan is shown only where one differs from its step time") {
+TEST_CASE("the makespan is shown only if one differs from its step time") {
   Comparison comparison = three();
   CHECK(viz::comparison_text(comparison, "", {.width = 200, .colour = false}).find("makespan") == std::string::npos);
   comparison.contenders[0].report.makespan = 22ms;
@@ -186,7 +186,7 @@ TEST_CASE("a comparison of nothing, and one that recommends nothing, can be show
   CHECK(viz::comparison_markdown(comparison, "nothing applies").find("nothing applies") != std::string::npos);
 }
 
-TEST_CASE("the Markdown table has all columns in every row, and nothing of it is taken for markup") {
+TEST_CASE("the Markdown table has all columns in every row, and escapes markup") {
   Comparison comparison = three();
   comparison.contenders[0].name = "a|b_c";
   const std::string text = viz::comparison_markdown(comparison, "take *good*");
@@ -264,7 +264,7 @@ TEST_CASE("the JSON names every metric by its tag, memory by stage, and the reco
   CHECK(tail.find("\"text\": \"take good: it is.\"") != std::string::npos);
 }
 
-TEST_CASE("without sizes or a limit the JSON says nothing of bytes or of what fits") {
+TEST_CASE("without sizes or a limit the JSON has no bytes and no fits") {
   Comparison comparison = three();
   comparison.knows_memory = false;
   comparison.memory_limit.reset();
@@ -295,7 +295,7 @@ TEST_CASE("stacked charts share their axis, and a line shows where the recommend
 }
 
 // Sequential takes four times as long as the others together: they would be a quarter of the width.
-TEST_CASE("a run of more than twice the reference is cut off, and says so") {
+TEST_CASE("a run of more than twice the reference is cut off and marked") {
   const Runs runs{{"zb-h1", "1f1b", "sequential"}, 4, 8};
   const std::vector<Element> elements = parsed(runs.svg());
   CHECK(elements_named(elements, "path", "cut").size() == 2);
@@ -309,7 +309,7 @@ TEST_CASE("a run of more than twice the reference is cut off, and says so") {
   CHECK(right_edge(parsed(without.svg()), 0, 1e9) == Approx(right_edge(elements, 0, 1e9)).margin(1));
 }
 
-TEST_CASE("one legend explains what any of the charts shows, and hatches are defined for that") {
+TEST_CASE("one legend explains the content of all charts, and hatches are defined for it") {
   const Runs runs{{"1f1b", "zb-v", "dualpipe"}, 4, 8};
   const std::vector<Element> elements = parsed(runs.svg());
   const std::set<std::string> texts = texts_of(elements);
@@ -325,7 +325,7 @@ TEST_CASE("one legend explains what any of the charts shows, and hatches are def
 }
 
 // Columns that are spread over the whole plot would show the shorter run as long as the other.
-TEST_CASE("columns of shares end with their run, too") {
+TEST_CASE("columns of shares also end with their run") {
   const Runs runs{{"zb-h1", "1f1b"}, 64, 256};
   const std::vector<Element> elements = parsed(runs.svg());
   CHECK(texts_of(elements).count("each column shows from top to bottom how its time is shared") == 1);

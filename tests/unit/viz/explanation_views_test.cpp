@@ -33,7 +33,7 @@ nlohmann::json json_of(const std::vector<MeasuredRun>& replicas) {
 
 } // namespace
 
-TEST_CASE("The first line of an explanation is the step, its bubble and what most of that is") {
+TEST_CASE("The first line of an explanation has the step, its bubble and the largest reason") {
   const auto first = [](const std::vector<MeasuredRun>& replicas) {
     const std::string text = text_of(replicas);
     return text.substr(0, text.find('\n'));
@@ -48,7 +48,7 @@ TEST_CASE("The first line of an explanation is the step, its bubble and what mos
             .starts_with("a step takes 425 ms on average; ")); // the median is 330 ms
 }
 
-TEST_CASE("Of a balanced run an explanation says that there is nothing to gain but by another order") {
+TEST_CASE("For a balanced run, an explanation says that only another order can help") {
   const std::string text = text_of({replica_with({})});
   CHECK(says(text, "nothing but the order itself costs more than 1.00 % of a step\n"));
   CHECK(says(text, "order       leaves 27.3 % idle by itself"));
@@ -56,7 +56,7 @@ TEST_CASE("Of a balanced run an explanation says that there is nothing to gain b
   CHECK_FALSE(says(text, "replica"));
 }
 
-TEST_CASE("A slow worker is told with its tasks, its replica and those that wait") {
+TEST_CASE("A slow worker is shown with its tasks, its replica and those that wait") {
   const std::string text = text_of({replica_with({}), replica_with(slow_stage_0), replica_with({})});
   CHECK(says(text,
              "1. 46.3 %  stage 0 of replica 1 takes 2.50 times as long as in the other replicas; like them, a step "
@@ -66,7 +66,7 @@ TEST_CASE("A slow worker is told with its tasks, its replica and those that wait
   CHECK(says(text, "replica 1 ends last in 2 of 2 steps; replicas 0 and 2 wait 285 ms a step on average\n"));
 }
 
-TEST_CASE("A heavy stage is told with its passes, and that it may be a slow device where nothing tells them apart") {
+TEST_CASE("A heavy stage is shown with its passes, and as a possible slow device if nothing distinguishes them") {
   const std::string loss = text_of({replica_with(heavy_last_stage)});
   CHECK(says(loss, "stage 3, the last, has 1.63 times the work of the others; spread evenly over all, a step takes "
                    "382.2 ms instead of 482 ms\n"));
@@ -75,7 +75,7 @@ TEST_CASE("A heavy stage is told with its passes, and that it may be a slow devi
   CHECK(says(text_of({replica_with(slow_stage_0)}), "its device may be slow instead"));
 }
 
-TEST_CASE("Drift stands behind the other findings, as what makes steps longer in the course of a run, and is no part") {
+TEST_CASE("Drift comes after the other findings and is not a part of the step") {
   std::vector<Timeline> steps;
   for (std::int64_t step = 0; step < 8; ++step)
     steps.push_back(step_with({.length = [step](const Task&, std::size_t stage, Duration length) {
@@ -92,7 +92,7 @@ TEST_CASE("Drift stands behind the other findings, as what makes steps longer in
   CHECK(drift < text.find("of a step  "));
 }
 
-TEST_CASE("Contended cores and clocks that are not aligned are told") {
+TEST_CASE("Contended cores and unaligned clocks are reported") {
   MeasuredRun run = replica_with({});
   CHECK_FALSE(says(text_of({run}), "CONTENDED"));
   CHECK_FALSE(says(text_of({run}), "clocks"));

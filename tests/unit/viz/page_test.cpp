@@ -77,7 +77,7 @@ TEST_CASE("Base64 is that of RFC 4648") {
   CHECK(viz::base64(bytes_of({0xFB, 0xFF, 0xBF})) == "+/+/");
 }
 
-TEST_CASE("JSON text says what it was given") {
+TEST_CASE("JSON text is escaped correctly") {
   for (const std::string text :
        {"plain", "\"quotes\" and \\", "\n\t\x01\x7F", "\xC3\xA9 \xE2\x80\xA8", "</script><!--"})
     CHECK(Json::parse(viz::json_string(text)).get<std::string>() == text);
@@ -88,7 +88,7 @@ TEST_CASE("JSON text says what it was given") {
   CHECK(viz::JsonObject{}.add("a", 1).add("b", viz::JsonObject{}.value()).value().text() == R"({"a":1,"b":{}})");
 }
 
-TEST_CASE("JSON loses the space between its values, not that in its strings") {
+TEST_CASE("JSON loses the space between its values, but not in its strings") {
   CHECK(viz::compact("{\n  \"a b\": [1, 2],\r\n\t\"c\\\" d\": \"\\\\\"\n}\n") == R"({"a b":[1,2],"c\" d":"\\"})");
 }
 
@@ -123,7 +123,7 @@ TEST_CASE("The columns of two stages and two microbatches") {
   CHECK(columns.size() == 19); // no others: nothing is recomputed, and transfers start at once
 }
 
-TEST_CASE("What else a page says of a run") {
+TEST_CASE("The other data of a page about a run") {
   const Json data = data_of(two_by_two());
   CHECK(data.at("version") == 1);
   CHECK(data.at("answer").is_null());
@@ -153,7 +153,7 @@ TEST_CASE("What else a page says of a run") {
   CHECK(path.back() == Json{3, 0, 4, 0});
 }
 
-TEST_CASE("Recomputation, links, reductions and overflow are in a page where a run has them") {
+TEST_CASE("Recomputation, links, reductions and overflow are in a page if a run has them") {
   const Shape shape{2, 2, 1};
   Scenario scenario = uniform_scenario(shape, 10ns, 20ns, 7ns);
   scenario.network.model = TransferModel::link;
@@ -192,7 +192,7 @@ TEST_CASE("Runs with fewer chunks than others take shades that lie apart") {
   CHECK(data.at("runs").at(1).at("recommended") == true);
 }
 
-TEST_CASE("No name becomes a script, an end of one, or no JSON") {
+TEST_CASE("No name becomes a script, ends one, or breaks the JSON") {
   const std::string hostile = "</script><script>alert(1)</script><!-- -- \" ' & \xE2\x80\xA8 \xFF \x01";
   const std::string clean = "</script><script>alert(1)</script><!-- -- \" ' & \xE2\x80\xA8 \xEF\xBF\xBD \x01";
   Outcome outcome = two_by_two();
@@ -219,7 +219,7 @@ TEST_CASE("No name becomes a script, an end of one, or no JSON") {
   CHECK(data.at("answer") == Json{{"a", "</script>"}});
 }
 
-TEST_CASE("A document allows its scripts by their hashes, and WebAssembly where that is asked for") {
+TEST_CASE("A document allows its scripts by their hashes, and WebAssembly if requested") {
   const std::array<viz::Asset, 2> scripts{{{"one();\n", "sha256-one="}, {"two();\n", "sha256-two="}}};
   const viz::Document document{.title = "a", .data = "{}", .scripts = scripts};
   const std::string html = viz::html_document(document);

@@ -20,7 +20,7 @@ std::string words(std::vector<Contender> contenders, std::int64_t limit = 0) {
 
 } // namespace
 
-TEST_CASE("The recommendation says what is gained over the next one, what it costs, and what is simpler") {
+TEST_CASE("The recommendation has the gain over the next one, the cost, and a simpler one") {
   CHECK(words({contender("zb-v", 51'500us, 16, folded), contender("v-auto", 55ms, 10, folded),
                contender("interleaved v=2", 52ms, 20, two_chunks), contender("1f1b", 60ms, 10)},
               16) == "take zb-v: 51.5 ms, 6.4 % less time than the next, v-auto (55 ms), for 16 GiB instead of 10 GiB; "
@@ -40,7 +40,7 @@ TEST_CASE("The recommendation says what is gained over the next one, what it cos
                        "good a choice."));
 }
 
-TEST_CASE("A recommendation by another figure says which, and of which schedules it is not known") {
+TEST_CASE("A recommendation by another figure names it, and the schedules without it") {
   Contender unsampled = contender("pipedream", 40ms, 10, asynchronous);
   CHECK(recommendation_text(
             ranked({with_p95(contender("1f1b", 50ms), 60ms), with_p95(contender("gpipe", 50ms), 80ms), unsampled}, 0,
@@ -50,7 +50,7 @@ TEST_CASE("A recommendation by another figure says which, and of which schedules
         "known, so it comes after the others.");
 }
 
-TEST_CASE("A recommendation that rests on halves of the backward which nobody measured says so") {
+TEST_CASE("A recommendation based on assumed halves of the backward says so") {
   const auto text = [](const Demands& demands, bool assumed) {
     Comparison comparison = ranked({contender("best", 2ms, 0, demands)});
     comparison.halves_assumed = assumed;
@@ -62,7 +62,7 @@ TEST_CASE("A recommendation that rests on halves of the backward which nobody me
   CHECK(text(two_chunks, true).find(said) == std::string::npos);
 }
 
-TEST_CASE("The recommendation tells costs from savings") {
+TEST_CASE("The recommendation separates costs from savings") {
   Contender best = contender("a", 50ms, 16);
   best.report.transfers = 10;
   Contender next = contender("b", 51ms, 10);
@@ -71,7 +71,7 @@ TEST_CASE("The recommendation tells costs from savings") {
         std::string::npos);
 }
 
-TEST_CASE("The recommendation knows ties, and differences too small to show") {
+TEST_CASE("The recommendation handles ties, and differences too small to show") {
   CHECK(words({contender("1f1b", 5ms, 2), contender("gpipe", 5ms, 3)}) ==
         "take 1f1b: 5 ms, the same as the next, gpipe, with 2 GiB instead of 3 GiB.");
   CHECK(words({contender("1f1b", 5ms, 2), contender("gpipe", 5ms, 2)}) ==
@@ -80,7 +80,7 @@ TEST_CASE("The recommendation knows ties, and differences too small to show") {
         "take a: 10 s, less than 0.01 % less time than the next, b (10 s).");
 }
 
-TEST_CASE("The recommendation counts activations where no size is known, and transfers by size or else by number") {
+TEST_CASE("The recommendation counts activations if sizes are unknown, and transfers by size or otherwise by number") {
   Contender fast = contender("zb-h2", 4ms, 0, {.splits_backward = true});
   fast.report.stages[0].peak_live_activations = 7;
   fast.report.transfers = 30;
@@ -95,7 +95,7 @@ TEST_CASE("The recommendation counts activations where no size is known, and tra
   CHECK(words({fast, slow}).find(" and 3 GiB sent per step instead of 2 GiB;") != std::string::npos);
 }
 
-TEST_CASE("The recommendation says why it stands alone") {
+TEST_CASE("The recommendation says why it has no runner-up") {
   CHECK(words({contender("1f1b", 5ms)}) == "take 1f1b: 5 ms, with none to compare it with.");
   Comparison comparison = ranked({contender("1f1b", 5ms, 2)});
   comparison.not_applicable.push_back({"chimera", "--mb: must be even here"});
@@ -104,7 +104,7 @@ TEST_CASE("The recommendation says why it stands alone") {
         "take 1f1b: 5 ms with 2 GiB, and no other fits in 8 GiB.");
 }
 
-TEST_CASE("Schedules that only the transfer model leaves out are counted, with the way to let them in") {
+TEST_CASE("Schedules that only the transfer model excludes are counted, with a remedy") {
   Comparison comparison = ranked({contender("1f1b", 5ms, 2)});
   comparison.transfer_model = TransferModel::blocking;
   comparison.not_applicable = {{"chimera", "--mb: must be even here"}, {"zb-v", "deadlock", true}};
@@ -117,7 +117,7 @@ TEST_CASE("Schedules that only the transfer model leaves out are counted, with t
                 "applies. 2 more are left out only because of --transfer blocking: --transfer latency admits them."));
 }
 
-TEST_CASE("What would be faster but does not fit is named with what it lacks, and PipeDream with what it changes") {
+TEST_CASE("A faster schedule that does not fit is named with its excess, and PipeDream with its difference") {
   CHECK(words({contender("1f1b", 5ms, 2), contender("gpipe", 6ms, 2), contender("zb-h2", 4ms, 9),
                contender("pipedream", 3ms, 2, asynchronous)},
               8) == "take 1f1b: 5 ms, 17 % less time than the next, gpipe (6 ms). zb-h2 would take 4 ms, but needs 9 "
@@ -127,7 +127,7 @@ TEST_CASE("What would be faster but does not fit is named with what it lacks, an
         "take 1f1b: 5 ms with 2 GiB, with none to compare it with.");
 }
 
-TEST_CASE("Where nothing can be taken, the recommendation says what is nearest") {
+TEST_CASE("Without a recommendation, the nearest schedule is named") {
   CHECK(words({contender("1f1b", 5ms, 10), contender("gpipe", 6ms, 9)}, 8) ==
         "nothing fits in 8 GiB: gpipe needs least, 9 GiB, which is 1 GiB too much; use smaller microbatches or "
         "recomputation.");

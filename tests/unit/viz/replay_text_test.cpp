@@ -55,7 +55,7 @@ Proof differing(bool same_order, double tolerance) {
 
 } // namespace
 
-TEST_CASE("A replay is told as steps, prediction, results, memory and cores") {
+TEST_CASE("A replay shows steps, prediction, results, memory and cores") {
   const Outcome outcome = predicted();
   MeasuredRun run = measured(outcome, "1F0", 1ms);
   run.stages[1].buffer_bytes = Bytes{16};
@@ -76,7 +76,7 @@ TEST_CASE("A prediction is less or more than was measured, or there was none") {
         "nothing: no costs given; 'ppsim calibrate' measures them");
 }
 
-TEST_CASE("Of several steps the median stands before the shortest and the longest") {
+TEST_CASE("Of several steps the median comes before the shortest and the longest") {
   const Outcome outcome = predicted();
   MeasuredRun run = measured(outcome, "0B1", 3ms);
   run.steps.push_back(measured(outcome).steps[0]);
@@ -86,7 +86,7 @@ TEST_CASE("Of several steps the median stands before the shortest and the longes
   CHECK(said(lines, "predicted") == "9 ms, 10.0 % less than measured");
 }
 
-TEST_CASE("Results are told with how far they are off and what is allowed") {
+TEST_CASE("Results are shown with their error and the tolerance") {
   const Outcome outcome = predicted();
   MeasuredRun run = measured(outcome);
   const auto results = [&](const Proof& proof) {
@@ -110,7 +110,7 @@ TEST_CASE("Results are told with how far they are off and what is allowed") {
       "gradients DIFFER from those of a run that does one task at a time: 0.25 off, losses 0.1 off, and 0 is allowed");
 }
 
-TEST_CASE("A training that diverged is told with the step from which on it has no loss") {
+TEST_CASE("A diverged training is shown with the first step without a finite loss") {
   const Outcome outcome = predicted();
   MeasuredRun run = measured(outcome);
   constexpr double none = std::numeric_limits<double>::quiet_NaN();
@@ -128,7 +128,7 @@ TEST_CASE("A run of forwards alone has losses to compare, and no gradients") {
         "losses DIFFER from those of a run that does one task at a time: 0.1 off, and 0 is allowed");
 }
 
-TEST_CASE("Memory that is not as predicted is told stage by stage, of many stages the first four") {
+TEST_CASE("Memory that differs from the prediction is shown by stage, at most four of many") {
   const Outcome two = predicted();
   MeasuredRun run = measured(two);
   run.stages[1].peak_bytes = Bytes{151};
@@ -146,7 +146,7 @@ TEST_CASE("Memory that is not as predicted is told stage by stage, of many stage
         "NOT as predicted: " + held(0) + "; " + held(1) + "; " + held(2) + "; " + held(3) + " (and 2 others differ)");
 }
 
-TEST_CASE("Memory that cannot be compared is told with the reason") {
+TEST_CASE("Memory that cannot be compared is shown with the reason") {
   Outcome outcome = predicted();
   MeasuredRun unmeasured = measured(outcome);
   for (MeasuredStage& stage : unmeasured.stages) stage.peak_bytes = Bytes{};
@@ -159,7 +159,7 @@ TEST_CASE("Memory that cannot be compared is told with the reason") {
   CHECK(said_of(outcome, run, "memory") == "not compared: timed tasks do not hold the memory of the scenario");
 }
 
-TEST_CASE("Cores that were shared are told as that, unless tasks sleep") {
+TEST_CASE("Shared cores are reported, unless tasks sleep") {
   const Outcome outcome = predicted();
   MeasuredRun run = measured(outcome);
   run.stages[0].cpu = 1010ns; // of 1000 ns: two clocks
@@ -175,7 +175,7 @@ TEST_CASE("Cores that were shared are told as that, unless tasks sleep") {
   CHECK(said_of(outcome, run, "cores").empty()); // a device, which nobody shares
 }
 
-TEST_CASE("Clocks are told where stages have their own, with their bound") {
+TEST_CASE("Clocks are shown with their error bound if stages have separate ones") {
   const Outcome outcome = predicted();
   MeasuredRun run = measured(outcome);
   CHECK(said_of(outcome, run, "clocks").empty());
@@ -210,7 +210,7 @@ TEST_CASE("A validation says the same of results, memory, cores and clocks as th
   }
 }
 
-TEST_CASE("No line of a replay is wider than the terminal, and further lines stand below the first") {
+TEST_CASE("No line of a replay is wider than the terminal, and further lines are aligned below the first") {
   const Outcome outcome = predicted();
   MeasuredRun run = measured(outcome, "1F0", 1ms);
   run.proof = differing(true, 0.25);
@@ -221,7 +221,7 @@ TEST_CASE("No line of a replay is wider than the terminal, and further lines sta
   for (const std::string& line : lines) CHECK(line.size() <= 60);
 }
 
-TEST_CASE("On a colour terminal the head of a replay is bold") {
+TEST_CASE("On a colour terminal the headline of a replay is bold") {
   const Outcome outcome = predicted();
   const MeasuredRun run = measured(outcome);
   const Validation validation = validate_run(outcome.graph, outcome.timeline, run, 0.05);

@@ -1,4 +1,4 @@
-// The SVG chart, parsed back: well-formed, complete, and with no text wider than its place.
+// The SVG chart, parsed: well-formed, complete, and without text wider than its place.
 
 #include "ppsim/engine/simulate.hpp"
 #include "ppsim/schedule/generators.hpp"
@@ -29,7 +29,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Of an axis of times from zero.
+/// For an axis of times from zero.
 viz::Ticks choose_ticks(Duration span, std::size_t most) {
   return viz::choose_ticks(Axis::Unit::time, 0, span.count(), most);
 }
@@ -37,7 +37,7 @@ std::string tick_label(Duration at, const viz::Ticks& ticks) {
   return viz::tick_label(at.count(), ticks);
 }
 
-/// A chart and what it was made from.
+/// A chart with its inputs.
 struct Drawing {
   TaskGraph graph;
   Timeline timeline;
@@ -112,7 +112,7 @@ std::vector<std::string> texts_of(const Drawing& drawing, std::string_view css_c
   return texts;
 }
 
-/// From the floor of a curve, where its data begins and ends, to its highest place.
+/// The height of a curve above its floor, where its data begins and ends.
 double height_of(const std::string& data) {
   const double floor = std::strtod(data.c_str() + data.find(' '), nullptr);
   double highest = floor;
@@ -137,7 +137,7 @@ double area(const std::string& data) {
   return sum;
 }
 
-/// How light "#rrggbb" is in grey, 0 to 255.
+/// The lightness of "#rrggbb" in grey, 0 to 255.
 int lightness(const std::string& colour) {
   const auto part = [&colour](std::size_t at) { return std::stoi(colour.substr(at, 2), nullptr, 16); };
   return (299 * part(1) + 587 * part(3) + 114 * part(5)) / 1000;
@@ -199,7 +199,7 @@ TEST_CASE("ticks of the longest possible span do not overflow") {
   CHECK(ticks.unit_name == "s");
 }
 
-TEST_CASE("text is cut and broken by what fits") {
+TEST_CASE("text is cut and broken to fit") {
   const viz::Px size = viz::px(10);
   CHECK(viz::text_width("0000", size) == viz::Px{2560}); // four digits of 0.64 em
   CHECK(viz::fit_text("0000", size, viz::Px{2560}) == "0000");
@@ -211,7 +211,7 @@ TEST_CASE("text is cut and broken by what fits") {
   CHECK(viz::wrap_text("", size, viz::px(30), 2).empty());
 }
 
-// A latin-1 title makes a document that no XML parser opens.
+// A latin-1 title would make a document that no XML parser opens.
 TEST_CASE("broken UTF-8 and control characters do not reach the document") {
   CHECK(viz::clean_text("caf\xE9") == "caf\xEF\xBF\xBD");
   CHECK(viz::clean_text("a\x01\tb\x7F") == "a  b ");
@@ -260,7 +260,7 @@ TEST_CASE("a tooltip says when a task ran and what released it") {
         "1F0 on stage 1: forward of microbatch 0, chunk 1\n1 ms to 2 ms (1 ms)\nreleased by the activation from 0F0");
 }
 
-// A pattern that is missing leaves idle time black; one that is not used is a legend entry about nothing.
+// A missing pattern would leave idle time black; an unused one would be an irrelevant legend entry.
 TEST_CASE("hatches are defined for the causes that occur and no others") {
   const auto check = [](const Drawing& drawing) {
     std::set<std::string> expected;
@@ -276,13 +276,13 @@ TEST_CASE("hatches are defined for the causes that occur and no others") {
         used.insert(element.get("fill").substr(5, element.get("fill").size() - 6));
     CHECK(used == expected);
   };
-  check(draw("1f1b", {1, 4, 1}));        // none
+  check(draw("1f1b", {1, 4, 1}));        // no hatches
   check(draw("1f1b", {4, 8, 1}));        // warm-up, downstream, drain
-  check(draw("1f1b", {4, 8, 1}, 100us)); // and transfer, upstream
+  check(draw("1f1b", {4, 8, 1}, 100us)); // in addition transfer, upstream
   check(draw("1f1b", {64, 512, 1}));     // as shares
 }
 
-// Cells of equal width must agree, so a number never stands in a cell that is too narrow for it or for its neighbours'
+// Cells of equal width must agree, so a number never appears in a cell that is too narrow for it or for its neighbours'
 // numbers.
 TEST_CASE("numbers stay within their cells") {
   const auto check = [](const Drawing& drawing) {
@@ -331,19 +331,19 @@ TEST_CASE("long titles are wrapped and cut") {
   CHECK(misplaced_texts(draw(generated("1f1b", shape), std::move(scenario))).empty());
 }
 
-// Labels grow with the number of decimals and digits: no time span may make them touch.
+// Labels grow with the number of decimals and digits: they must not touch for any time span.
 TEST_CASE("tick labels keep apart at every scale") {
   const Shape shape{2, 3, 1};
   for (std::int64_t forward = 1; forward < 100'000'000'000; forward = forward * 7 / 2 + 1) {
     const Drawing drawing =
         draw(generated("1f1b", shape), uniform_scenario(shape, Duration{forward}, Duration{forward}));
     CHECK(misplaced_texts(drawing).empty());
-    CHECK(drawing.all("text", "ticks").size() >= 3); // with the axis' title
+    CHECK(drawing.all("text", "ticks").size() >= 3); // including the axis title
   }
 }
 
 // Path of one microbatch over two stages: F on stage 0, F and B on stage 1 in one outline, B on stage 0.
-TEST_CASE("the critical path is outlined, cells without a pause together") {
+TEST_CASE("the critical path is outlined, adjacent cells together") {
   const Drawing drawing = draw("1f1b", {2, 1, 1});
   const std::vector<Element> paths = drawing.all("path", "critical-path");
   REQUIRE_FALSE(paths.empty());
@@ -353,7 +353,7 @@ TEST_CASE("the critical path is outlined, cells without a pause together") {
   CHECK(std::count(links.begin(), links.end(), 'L') == 2); // down to stage 1, and back
 }
 
-TEST_CASE("transfers are drawn when they take time and are few") {
+TEST_CASE("transfers are drawn if they take time and are few") {
   CHECK(draw("gpipe", {4, 8, 1}).all("path", "transfers").empty());
   const std::vector<Element> paths = draw("gpipe", {4, 8, 1}, 300us).all("path", "transfers");
   REQUIRE(paths.size() == 2); // lines and heads
@@ -396,8 +396,8 @@ TEST_CASE("an overlapped pair is a cell of two halves, the forward above") {
   CHECK(drawing.svg.find("overlapped pair") != std::string::npos);
 }
 
-// Shares of time: F and B take 1 : 2 of the area, and all of them together 1 - bubble ratio, or some time was dropped
-// or drawn twice.
+// Shares of time: F and B take 1 : 2 of the area, and all of them together 1 - bubble ratio; otherwise some time was
+// dropped or drawn twice.
 TEST_CASE("a chart of columns keeps areas true to time, and small") {
   const Drawing drawing = draw("1f1b", {64, 512, 1});
   CHECK(drawing.svg.size() < 3'000'000);
@@ -419,10 +419,10 @@ TEST_CASE("documents stay below 3 MB whatever the shape") {
   CHECK(draw("1f1b", {1, 4096, 1}).svg.size() < 3'000'000);
 }
 
-// GPipe, one stage, two microbatches: F at 0 and 1 ms, B from 2 to 4 and from 4 to 6 ms. 2 GiB are always there, an
-// activation takes 1 GiB: 3 from the start, 4 from 1 ms, 3 from 4 ms. The plot is 880 px for 6 ms, its lane 62 px for
-// 4 GiB, the top of the scale: 146.66 px a millisecond and 15.50 px a GiB.
-TEST_CASE("memory over time has its points where the tasks say, above what is always there") {
+// GPipe, one stage, two microbatches: F at 0 and 1 ms, B from 2 to 4 and from 4 to 6 ms. 2 GiB are static, an
+// activation takes 1 GiB: 3 from the start, 4 from 1 ms, 3 from 4 ms. The plot is 880 px for 6 ms, its lane 62 px for 4
+// GiB, the top of the scale: 146.66 px per ms and 15.50 px per GiB.
+TEST_CASE("memory over time has its points at the tasks' times, above the static memory") {
   const Drawing drawing = draw_memory(generated("gpipe", {1, 2, 1}), with_sizes({1, 2, 1}, GiB(1), GiB(2), {}));
   const std::vector<Element> curves = drawing.all("path", "memory");
   REQUIRE(curves.size() == 1);
@@ -442,7 +442,7 @@ TEST_CASE("memory over time has its points where the tasks say, above what is al
   CHECK(drawing.all("path", "over-limit").empty());
 }
 
-TEST_CASE("the peak is marked where it is reached first, and written with its time") {
+TEST_CASE("the peak is marked where it is first reached, with its time") {
   const Drawing drawing = draw_memory(generated("gpipe", {1, 2, 1}), with_sizes({1, 2, 1}, GiB(1), GiB(2), {}));
   const std::vector<Element> dots = drawing.all("circle", "peak");
   REQUIRE(dots.size() == 1);
@@ -452,8 +452,8 @@ TEST_CASE("the peak is marked where it is reached first, and written with its ti
   CHECK(texts_of(drawing, "peak") == std::vector<std::string>{"4 GiB", "at 1 ms"});
 }
 
-// As above within 3.5 GiB: too much from 1 ms to 4 ms, by 0.5 of 4 GiB or 7.75 px.
-TEST_CASE("what exceeds the memory limit is hatched, and only that") {
+// As above with a limit of 3.5 GiB: exceeded from 1 ms to 4 ms, by 0.5 of 4 GiB or 7.75 px.
+TEST_CASE("only memory above the limit is hatched") {
   const Drawing drawing = draw_memory(generated("gpipe", {1, 2, 1}), with_sizes({1, 2, 1}, GiB(1), GiB(2), GiB(3.5)));
   const std::vector<Element> over = drawing.all("path", "over-limit");
   REQUIRE(over.size() == 1);
@@ -468,14 +468,14 @@ TEST_CASE("what exceeds the memory limit is hatched, and only that") {
   CHECK(drawing.svg.find("limit 3.5 GiB: exceeded on stage 0") != std::string::npos);
 }
 
-TEST_CASE("a limit far above all that is held is said and not drawn") {
+TEST_CASE("a limit far above the memory is named and not drawn") {
   const Drawing drawing = draw_memory(generated("gpipe", {1, 2, 1}), with_sizes({1, 2, 1}, GiB(1), GiB(2), GiB(80)));
   CHECK(drawing.all("path", "limit").empty());
   CHECK(drawing.svg.find("limit 80 GiB: never exceeded, beyond the scale") != std::string::npos);
   CHECK(drawing.all("rect", "static").front().number("height") == Approx(31)); // as without a limit
 }
 
-// Heights of lanes compare: 1F1B holds p - s activations on stage s, and all lanes stand on one scale.
+// Heights of lanes compare: 1F1B holds p - s activations on stage s, and all lanes have one scale.
 TEST_CASE("without sizes live activations are counted, all stages on one scale") {
   const Drawing drawing = draw_memory(generated("1f1b", {4, 8, 1}), uniform_scenario({4, 8, 1}, 1ms, 2ms));
   CHECK(texts_of(drawing, "peak") ==
@@ -486,7 +486,7 @@ TEST_CASE("without sizes live activations are counted, all stages on one scale")
   CHECK(drawing.all("rect", "static").empty());
 }
 
-TEST_CASE("of many stages a few have lanes, with that of the highest peak") {
+TEST_CASE("of many stages only a few have lanes, including the one with the highest peak") {
   Scenario scenario = with_sizes({64, 8, 1}, GiB(1), GiB(2), GiB(12));
   scenario.memory.parameters[37] = GiB(40);
   const Drawing drawing = draw_memory(generated("1f1b", {64, 8, 1}), std::move(scenario));
@@ -510,9 +510,9 @@ TEST_CASE("charts with memory stay below 3 MB, and no text overlaps another") {
   check("1f1b", {1000, 1, 1});
 }
 
-// One microbatch after the other: stage 1 holds an activation in every second 3 ms, and a column of two pixels stands
-// for 13.5 ms, or five changes. Its curve is one area, for none of its columns is without an activation.
-TEST_CASE("no peak is lost where changes are closer than pixels") {
+// One microbatch after the other: stage 1 holds an activation in every second 3 ms, and a column of two pixels covers
+// 13.5 ms, or five changes. Its curve is one area, because every column has an activation.
+TEST_CASE("no peak is lost if changes are closer than pixels") {
   const Shape shape{2, 1800, 1};
   const Drawing drawing = draw_memory(generated("sequential", shape), with_sizes(shape, GiB(1), {}, {}));
   const std::vector<Element> curves = drawing.all("path", "memory");
@@ -529,7 +529,7 @@ TEST_CASE("tasks that take no time can be drawn") {
   CHECK(free({4, 8, 1}).all("rect", "cells").size() == 64);
   CHECK(free({1, 1, 1}).all("rect", "cells").size() == 2);
   CHECK(free({64, 512, 1}).svg.find("every task takes no time") != std::string::npos);
-  // Some without length among others: each still shows.
+  // Tasks of zero length among others: each is still visible.
   const Drawing mixed = draw(generated("1f1b", {4, 8, 1}), uniform_scenario({4, 8, 1}, 0ns, 1ms));
   for (const Element& cell : mixed.all("rect", "cells")) CHECK(cell.number("width") > 0.5);
 }

@@ -1,4 +1,4 @@
-// How a search went, as a plot.
+// The plot of a search.
 
 #include "ppsim/scenario/scenario.hpp"
 #include "ppsim/study/synthesize.hpp"
@@ -28,7 +28,7 @@ SynthesizedOrder order_with(std::vector<synthesis::Milestone> history, std::uint
   return order;
 }
 
-/// The ordinates of a path of "x y" corners, of which SVG counts downwards.
+/// The y coordinates of a path of "x y" corners, which grow downwards in SVG.
 std::vector<double> heights_of(const std::string& path) {
   std::vector<double> heights;
   for (std::size_t at = path.find(' '); at != std::string::npos; at = path.find(' ', at + 1))

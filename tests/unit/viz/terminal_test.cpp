@@ -1,4 +1,4 @@
-// What a terminal is shown: on a pseudo-terminal, whose other end the tests read.
+// Terminal output: on a pseudo-terminal, whose other end the tests read.
 
 #include <catch2/catch.hpp>
 
@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A pseudo-terminal, 72 columns wide, in the place of one of the test's own streams while it exists.
+/// A pseudo-terminal, 72 columns wide, that replaces one of the test's own streams while it exists.
 class Terminal {
 public:
   explicit Terminal(std::FILE* stream) : stream_{stream} {
@@ -49,7 +49,7 @@ public:
     ::close(far_end_);
   }
 
-  /// All that was written to it, in its place the stream again.
+  /// Restores the stream and returns everything that was written to the terminal.
   std::string shown() {
     std::fflush(stream_);
     (void)::fcntl(far_end_, F_SETFL, O_NONBLOCK);
@@ -75,7 +75,7 @@ private:
   int saved_ = -1;
 };
 
-/// An environment variable that is as it was when this is gone.
+/// Restores an environment variable at its end.
 class Variable {
 public:
   Variable(const char* name, const char* value) : name_{name} {
@@ -99,7 +99,7 @@ private:
   std::optional<std::string> before_;
 };
 
-/// What is known of a terminal as stdout, where COLUMNS and NO_COLOR are so.
+/// The options for a terminal as stdout, with these values of COLUMNS and NO_COLOR.
 viz::TextOptions options_on_terminal(const char* columns, const char* no_color) {
   const Variable width{"COLUMNS", columns};
   const Variable plain{"NO_COLOR", no_color};
@@ -109,7 +109,7 @@ viz::TextOptions options_on_terminal(const char* columns, const char* no_color) 
 
 } // namespace
 
-TEST_CASE("A terminal has its own width and colours, unless COLUMNS and NO_COLOR say otherwise") {
+TEST_CASE("A terminal has its own width and colours, unless COLUMNS and NO_COLOR override them") {
   CHECK(options_on_terminal(nullptr, nullptr).width == 72);
   CHECK(options_on_terminal(nullptr, nullptr).colour);
   CHECK(options_on_terminal("90", nullptr).width == 90);
@@ -118,11 +118,11 @@ TEST_CASE("A terminal has its own width and colours, unless COLUMNS and NO_COLOR
   CHECK(options_on_terminal(nullptr, "").colour);
 }
 
-TEST_CASE("Progress is shown after a second on one line, which is gone at the end") {
+TEST_CASE("Progress is shown after a second on one line, which disappears at the end") {
   Terminal terminal{stderr};
   {
     Progress progress{"schedules"};
-    ShareShown share{"read"};
+    ProgressShare share{"read"};
     progress.step(3);
     share.show(0.25);
     std::this_thread::sleep_for(1050ms);
@@ -134,12 +134,12 @@ TEST_CASE("Progress is shown after a second on one line, which is gone at the en
   using Catch::Matchers::EndsWith;
   using Catch::Matchers::StartsWith;
   const std::string shown = terminal.shown();
-  CHECK_THAT(shown, StartsWith("\r\033[Kppsim: 2 of 3 schedules, 1.")); // a second, and what the machine adds
+  CHECK_THAT(shown, StartsWith("\r\033[Kppsim: 2 of 3 schedules, 1.")); // one second, and the machine's delay
   CHECK_THAT(shown, Contains(" a second, 1 s left\r\033[Kppsim: 3 of 3 schedules, 2."));
   CHECK_THAT(shown, EndsWith(" a second\r\033[Kppsim: 50 % read\r\033[K\r\033[K"));
 }
 
-TEST_CASE("Who is done within a second sees no progress") {
+TEST_CASE("A job of less than a second shows no progress") {
   Terminal terminal{stderr};
   { Progress{"schedules"}.step(3); }
   CHECK(terminal.shown().empty());

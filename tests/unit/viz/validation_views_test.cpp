@@ -1,4 +1,4 @@
-// A validation in words and in a picture; and that the views of a measured run say that it is measured.
+// A validation in words and in a picture; views of a measured run are marked as measured.
 
 #include "ppsim/study/run_report.hpp"
 #include "ppsim/traces/json.hpp"
@@ -82,7 +82,7 @@ TEST_CASE("The first line of a validation says whether the prediction holds and,
   CHECK(first_line(outcome, run) == "no validation: the clocks of the stages differ by more than their bound");
 }
 
-TEST_CASE("A tolerance is told as it was given") {
+TEST_CASE("A tolerance is shown as given") {
   const Outcome outcome = predicted();
   const MeasuredRun run = measured(outcome, "1F0", 9ms); // the step takes 18 ms
   CHECK(first_line(outcome, run, 10) ==
@@ -95,7 +95,7 @@ TEST_CASE("A tolerance is told as it was given") {
         "not valid: the step time is predicted 50.0 % too short (9 ms; the run took 18 ms), 0 % is tolerated");
 }
 
-TEST_CASE("Where costs are from is told as the scenario says it") {
+TEST_CASE("The origin of costs is shown as in the scenario") {
   Outcome outcome = predicted();
   Scenario scenario = outcome.graph.scenario();
   scenario.source = "measured on a processor with 8 cores";
@@ -104,7 +104,7 @@ TEST_CASE("Where costs are from is told as the scenario says it") {
         std::string::npos);
 }
 
-TEST_CASE("A deviation is told as what the task did, whom it waited for, and who made that late") {
+TEST_CASE("A deviation is shown with the task's delay, its wait, and the cause") {
   const Outcome outcome = predicted();
   CHECK(deviation_lines(outcome, measured(outcome, "1F0", 1ms)) ==
         Rows{"1F0 took 1 ms longer than the 1 ms predicted",
@@ -128,7 +128,7 @@ TEST_CASE("A deviation is told as what the task did, whom it waited for, and who
              "0B1 waited 1 ms longer for 1B1 on stage 1, which could have run but started late"});
 }
 
-TEST_CASE("A pair that took longer is held against what both halves are predicted to take") {
+TEST_CASE("A pair that took longer is compared with the predicted time of both halves") {
   const Schedule schedule = order({"0F0 (0F1;0B0) 0B1"});
   Scenario scenario = uniform_scenario(schedule.shape(), 1us, 2us);
   scenario.pair = {.kind = PairRule::Kind::serial};
@@ -137,7 +137,7 @@ TEST_CASE("A pair that took longer is held against what both halves are predicte
   CHECK(deviation_lines(outcome, run_of(schedule, {timeline})) == Rows{"0F1 took 5 us longer than the 3 us predicted"});
 }
 
-TEST_CASE("Where no flush separates steps, what is compared is called one step alone") {
+TEST_CASE("If no flush separates steps, the compared step is called one step alone") {
   const Shape shape{.stages = 2, .microbatches = 4, .vpp = 1};
   const Outcome outcome = run(generate("pipedream", shape), uniform_scenario(shape, 1ms, 2ms));
   const MeasuredRun run = measured(outcome);
@@ -169,7 +169,7 @@ TEST_CASE("A pass that is predicted to take no time has no errors of its tasks")
   CHECK(json["per_pass"][1]["p95_task_error"] == Approx(0.1));
 }
 
-TEST_CASE("What times measured one stage at a time would have predicted is said last, where it is known") {
+TEST_CASE("The prediction from times measured one stage at a time comes last, if known") {
   const Outcome outcome = predicted();
   const MeasuredRun run = measured(outcome);
   Validation validation = validate_run(outcome.graph, outcome.timeline, run, 0.05);
@@ -187,17 +187,17 @@ TEST_CASE("What times measured one stage at a time would have predicted is said 
   CHECK(json["alone"] == nlohmann::json{{"predicted_ns", 7'200'000}, {"error", -0.2}});
 }
 
-TEST_CASE("A wait that no task alone accounts for is told as the sum of many small delays") {
+TEST_CASE("A wait that no task alone explains is shown as the sum of many small delays") {
   const Outcome outcome = predicted({.stages = 4, .microbatches = 1, .vpp = 1});
   MeasuredRun run = measured(outcome);
   run.steps[0] = played(outcome.graph, {.length = [&](TaskId id) { return outcome.graph.duration(id) + 100us; }});
-  // 3F0 waits for three forwards that each took 0.1 ms longer; 0B0 for seven tasks less 0F0, which ran on stage 0.
+  // 3F0 waits for three forwards that each took 0.1 ms longer; 0B0 for seven tasks except 0F0, which ran on stage 0.
   const Rows lines = deviation_lines(outcome, run);
   CHECK(lines.front() == "0B0 waited 600 us longer for 1B0 on stage 1, as many small delays added up (at most 100 us: "
                          "1B0 on stage 1 took longer)");
 }
 
-TEST_CASE("A wait of a stage that was early itself is told as that, and not as the delay of others") {
+TEST_CASE("A wait of a stage that was early itself is shown as such, not as a delay of others") {
   const Outcome outcome = predicted();
   MeasuredRun run = measured(outcome);
   // 1F1 could have begun at 1.5 ms instead of 4 ms, and did at 3.6 ms.
@@ -223,7 +223,7 @@ TEST_CASE("A validation with a title still names its schedule") {
   CHECK(svg.find(">1f1b") != std::string::npos);
 }
 
-TEST_CASE("The text names where and how, the tables, results, memory and what can be trusted") {
+TEST_CASE("The text has place and machine, the tables, results, memory and reliability") {
   const Outcome outcome = predicted();
   MeasuredRun run = measured(outcome, "1F0", 1ms);
   run.proof = Proof{.same_order = true,
@@ -250,7 +250,7 @@ TEST_CASE("The text names where and how, the tables, results, memory and what ca
   has("      0  6 ms  6 ms   0.00 %  3 ms  4 ms  -25.0 %  9 ms  10 ms  -10.0 %  200 B  equal\n");
   has("      1  6 ms  7 ms");
   has("  F         4    1 ms  1 ms     0.00 %        100 %\n");
-  CHECK(text.find("costs: ") == std::string::npos); // nobody said where they are from
+  CHECK(text.find("costs: ") == std::string::npos); // the origin is unknown
   CHECK(text.find("besides") == std::string::npos);
   CHECK(text.find("the means of this run") == std::string::npos);
   const SimTime end{10ms};
@@ -336,7 +336,7 @@ TEST_CASE("The picture of a large run stays small and shows shares of time") {
   CHECK(svg.find("each column shows from top to bottom how its time is shared") != std::string::npos);
 }
 
-TEST_CASE("The views of a measured run say that it is measured, and nothing of how transfers are modelled") {
+TEST_CASE("The views of a measured run say that it is measured, and nothing about transfer models") {
   const Outcome outcome = predicted();
   const MeasuredRun run = measured(outcome);
   Timeline step = run.steps[0];
@@ -376,7 +376,7 @@ TEST_CASE("The JSON of a validation has every figure with its error, and null wh
 
 namespace {
 
-/// Keys of all objects in `json`, however deep.
+/// Keys of all objects in `json`, at any depth.
 void collect_keys(const nlohmann::json& json, std::set<std::string>& keys) {
   for (const auto& [key, value] : json.items()) {
     if (json.is_object()) keys.insert(key);
@@ -384,7 +384,7 @@ void collect_keys(const nlohmann::json& json, std::set<std::string>& keys) {
   }
 }
 
-/// What the JSON of a replay says besides the report of its median step.
+/// The JSON of a replay, without the report of its median step.
 nlohmann::json replay_part(const Outcome& outcome, const MeasuredRun& run, const ReplayFacts& facts) {
   Timeline step = run.steps[0];
   attribute(outcome.graph, step);
@@ -398,7 +398,7 @@ nlohmann::json replay_part(const Outcome& outcome, const MeasuredRun& run, const
   return json["replay"];
 }
 
-/// With everything that a run may have.
+/// A run with every optional part.
 MeasuredRun full_run(const Outcome& outcome) {
   MeasuredRun run = measured(outcome, "1F0", 1ms);
   run.proof = Proof{.same_order = true, .bit_equal = true, .losses = {2.5, 1.5}};
@@ -408,7 +408,7 @@ MeasuredRun full_run(const Outcome& outcome) {
 
 } // namespace
 
-TEST_CASE("The JSON of a replay is the report of its median step, and what is known of the run") {
+TEST_CASE("The JSON of a replay is the report of its median step, with the facts of the run") {
   const Outcome outcome = predicted();
   const MeasuredRun run = full_run(outcome);
   const auto json = replay_part(outcome, run, {.warmup = 2, .predicts = true});
@@ -424,7 +424,7 @@ TEST_CASE("The JSON of a replay is the report of its median step, and what is kn
         nlohmann::json{{"stage", 0}, {"predicted_peak_bytes", 200}, {"measured_peak_bytes", 200}, {"buffer_bytes", 0}});
   CHECK(replay_part(outcome, run, {.predicts = false})["predicted_step_ns"].is_null());
   MeasuredRun odd = run;
-  odd.facts.machine = "a\xff"; // no UTF-8
+  odd.facts.machine = "a\xff"; // invalid UTF-8
   CHECK(replay_part(outcome, odd, {})["machine"] == "a\xEF\xBF\xBD");
 }
 
@@ -439,7 +439,7 @@ TEST_CASE("Every key of a validation, and what a replay adds to its report, is i
   CHECK(keys.size() > 40);
   std::ifstream stream{source_path("docs/run-files.md")};
   const std::string page{std::istreambuf_iterator<char>{stream}, {}};
-  const std::string tables = page.substr(page.find("## A run held against its prediction"));
+  const std::string tables = page.substr(page.find("## A run compared with its prediction"));
   for (const std::string& key : keys) {
     CAPTURE(key);
     const bool is_there = tables.find("`" + key + "`") != std::string::npos;

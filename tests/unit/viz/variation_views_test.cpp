@@ -32,7 +32,7 @@ VariationLine line(std::string name, const std::vector<int>& times) {
   return made;
 }
 
-/// a: 10, 12, 14, 16, 18 ms and b: 13 ms always, over 0, 10, ..., 40 us: they change places at 15 us.
+/// a: 10, 12, 14, 16, 18 ms and b: always 13 ms, over 0, 10, ..., 40 us: they cross at 15 us.
 Variation two() {
   Variation variation;
   variation.axis = {.option = "comm", .unit = Axis::Unit::time, .from = 0, .to = 40'000};
@@ -109,12 +109,12 @@ TEST_CASE("logarithms in integers are those of numbers") {
   CHECK(viz::logarithmic_ticks(bytes, 1) == std::vector<std::int64_t>{4, 8, 16, 32, 64, 128, 256});
 }
 
-// Three that want 100 in a pitch of 10: 90, 100, 110. A fourth far away stays where it is.
-TEST_CASE("labels are pushed apart no further than they have to be") {
+// Three labels at 100 with a pitch of 10: 90, 100, 110. A fourth one far away does not move.
+TEST_CASE("labels are moved apart no further than necessary") {
   using viz::px;
   const std::vector<viz::Px> wanted{px(100), px(300), px(100), px(100)};
   CHECK(viz::spread_labels(wanted, px(10), px(0), px(400)) == std::vector<viz::Px>{px(90), px(300), px(100), px(110)});
-  // Four at 100 reach one that wants 80: all five move, (80 + 90 + 80 + 70 + 60) / 5 = 76.
+  // Four at 100 reach one at 80: all five move, (80 + 90 + 80 + 70 + 60) / 5 = 76.
   CHECK(viz::spread_labels({px(80), px(100), px(100), px(100), px(100)}, px(10), px(0), px(400)) ==
         std::vector<viz::Px>{px(76), px(86), px(96), px(106), px(116)});
   CHECK(viz::spread_labels({px(0), px(0)}, px(10), px(0), px(400)) == std::vector<viz::Px>{px(0), px(10)});
@@ -139,7 +139,7 @@ TEST_CASE("lines that are equal at every point share one curve and label, and no
   CHECK(texts_of(elements, "labels") == std::multiset<std::string>{"a, c", "b", "d", "e"});
 }
 
-TEST_CASE("curves look different without colour too") {
+TEST_CASE("curves are distinguishable without colour") {
   Variation variation = two();
   variation.lines.clear();
   for (int i = 0; i < 40; ++i) variation.lines.push_back(line("s" + std::to_string(i), {10 + i, 11, 12, 13, 14}));
@@ -152,7 +152,7 @@ TEST_CASE("curves look different without colour too") {
 }
 
 // The change is at 16 of 40 us.
-TEST_CASE("the plot marks where the best changes, and names it in a strip below") {
+TEST_CASE("the plot marks changes of the best, and names it in a strip below") {
   const std::vector<Element> elements = parsed(viz::svg_variation(two()));
   CHECK(texts_of(elements, "strip") == std::multiset<std::string>{"a", "b"});
   CHECK(texts_of(elements, "changes") == std::multiset<std::string>{"16 us"});
@@ -166,13 +166,13 @@ TEST_CASE("the plot marks where the best changes, and names it in a strip below"
   CHECK(elements_named(elements, "path", "best").size() == 2);
 }
 
-TEST_CASE("every value at which the best changes is named, however near to the next or to the edge of the plot") {
+TEST_CASE("every value at which the best changes is named, however close to the next or to the edge of the plot") {
   Variation variation = two();
   const auto labels = [&] { return texts_of(parsed(viz::svg_variation(variation)), "changes"); };
   variation.best = {{0, 15'000, 0}, {16'000, 16'000, 1}, {17'000, 39'000, 0}, {39'999, 40'000, 1}};
   CHECK(labels() == std::multiset<std::string>{"16 us", "17 us", "39.999 us"});
   CHECK(misplaced_texts(parsed(viz::svg_variation(variation))).empty());
-  // Its line still is at the value: it begins at its label and ends at the strip.
+  // Its line is still at the value: it begins at its label and ends at the strip.
   const std::vector<Element> elements = parsed(viz::svg_variation(variation));
   const std::vector<double> line = numbers_of(elements_named(elements, "path", "changes")[0].get("d"));
   const std::vector<Element> strip = elements_named(elements, "rect", "strip");
@@ -182,7 +182,7 @@ TEST_CASE("every value at which the best changes is named, however near to the n
   CHECK(line[5] > line[7]);
 }
 
-TEST_CASE("where there is no room for all values some are left out, and nothing overlaps") {
+TEST_CASE("if there is no space for all values, some are omitted, and nothing overlaps") {
   Variation variation = two();
   variation.best.clear();
   for (std::int64_t i = 0; i < 40; ++i)
@@ -192,7 +192,7 @@ TEST_CASE("where there is no room for all values some are left out, and nothing 
   CHECK(texts_of(elements, "changes").size() > 5);
 }
 
-TEST_CASE("a line has gaps where its schedule does not apply, and is faint where it does not fit") {
+TEST_CASE("a line has gaps if its schedule does not apply, and is faint if it does not fit") {
   Variation variation = two();
   variation.lines[0] = line("a", {10, 12, -1, 16, 18});
   variation.lines[1].samples[3]->fits = false;
@@ -223,8 +223,9 @@ TEST_CASE("the time axis begins at zero unless that hides the differences, and t
   CHECK(breaks(variation));
 }
 
-// The bests run from 26 to 39 ms. From zero to the slowest line, 69 ms, they would have a sixth of the height.
-TEST_CASE("the bests have a good part of the height, so that their crossings can be seen") {
+// The best lines range from 26 to 39 ms. On an axis from zero to the slowest line, 69 ms, they would have a sixth of
+// the height.
+TEST_CASE("the best lines use much of the height, so that their crossings are visible") {
   Variation variation = two();
   variation.lines = {line("a", {33, 34, 36, 37, 39}), line("b", {28, 32, 35, 40, 46}), line("c", {26, 34, 45, 57, 69})};
   const viz::ShownRange range = viz::shown_range(variation, viz::curves_of(variation));
@@ -233,7 +234,7 @@ TEST_CASE("the bests have a good part of the height, so that their crossings can
   CHECK(13'000'000 > (range.to - range.from) / 3);
 }
 
-TEST_CASE("where the slowest best takes several times what the fastest takes the axis of times is logarithmic") {
+TEST_CASE("the axis of times is logarithmic if the slowest best takes several times as long as the fastest") {
   Variation variation = two();
   variation.lines = {line("a", {8'000, 4'000, 2'000, 1'000, 500}), line("b", {9'000, 5'000, 3'000, 900, 400})};
   variation.best = {{0, 20'000, 0}, {21'000, 40'000, 1}};
@@ -254,12 +255,12 @@ TEST_CASE("where the slowest best takes several times what the fastest takes the
   CHECK(misplaced_texts(elements).empty());
 }
 
-TEST_CASE("lines far slower than the best leave the plot at its top and do not press the others together") {
+TEST_CASE("lines far slower than the best leave the plot at its top and do not compress the others") {
   Variation variation = two();
   variation.lines.push_back(line("slow", {500, 500, 500, 500, 500}));
   const viz::ShownRange range = viz::shown_range(variation, viz::curves_of(variation));
   CHECK(range.is_cut);
-  CHECK(range.to < 27'000'000); // twice the slowest best, 13 ms, and a little
+  CHECK(range.to < 27'000'000); // slightly above twice the slowest best, 13 ms
   const std::vector<Element> elements = parsed(viz::svg_variation(variation));
   CHECK(texts_of(elements, "labels").count("slow") == 1);
   CHECK(misplaced_texts(elements).empty());
@@ -301,7 +302,7 @@ TEST_CASE("plots of any size of values are well-formed and nothing overlaps") {
   }
 }
 
-TEST_CASE("of many lines those are drawn that are the best somewhere or nearest to it, and the others are named") {
+TEST_CASE("of many lines, those that are somewhere the best or nearest to it are drawn, and the others named") {
   Variation variation = two();
   // s0 takes 20 ms, s1 21 ms, ...; the last is near the best at one point.
   for (int i = 0; i < 13; ++i) variation.lines.push_back(line("s" + std::to_string(i), std::vector<int>(5, 20 + i)));
@@ -316,7 +317,7 @@ TEST_CASE("of many lines those are drawn that are the best somewhere or nearest 
   CHECK(viz::svg_variation(two()).find("not drawn") == std::string::npos);
 }
 
-TEST_CASE("remarks below a plot are told apart where a line is broken, too") {
+TEST_CASE("remarks below a plot stay separate after line breaks") {
   Variation variation = two();
   for (int i = 0; i < 30; ++i)
     variation.lines.push_back(line("schedule-" + std::to_string(i), std::vector<int>(5, 20 + i)));
@@ -330,7 +331,7 @@ TEST_CASE("remarks below a plot are told apart where a line is broken, too") {
   CHECK(misplaced_texts(elements).empty());
 }
 
-TEST_CASE("a best that there is no room to draw is still named in the strip") {
+TEST_CASE("a best without space in the strip is still named there") {
   Variation variation = two();
   variation.best.clear();
   for (int i = 0; i < 20; ++i) {
@@ -356,7 +357,7 @@ TEST_CASE("a line that ends before the plot has a bar there, and its leader begi
   CHECK(elements_named(parsed(viz::svg_variation(two())), "path", "ends").empty());
 }
 
-TEST_CASE("the head says what is plotted over what, for how many stages and microbatches, and whose costs") {
+TEST_CASE("the headline has the quantities, stages, microbatches and the source of costs") {
   Variation variation = two();
   variation.stages = 4;
   variation.microbatches = 8;
@@ -376,7 +377,7 @@ TEST_CASE("the head says what is plotted over what, for how many stages and micr
   CHECK(viz::svg_variation(variation).find(">Step time per microbatch: mine<") != std::string::npos);
 }
 
-TEST_CASE("where counts are skipped the words say what that may hide") {
+TEST_CASE("if counts are skipped, the words say what that may hide") {
   Variation variation = two();
   variation.axis = {.option = "mb", .unit = Axis::Unit::count, .from = 0, .to = 40'000};
   const std::string note = "points are up to 10000 apart: changes between two of them that cancel out are not found";
@@ -387,7 +388,7 @@ TEST_CASE("where counts are skipped the words say what that may hide") {
   CHECK(viz::variation_text(variation, {.width = 120, .colour = false}).find("cancel out") == std::string::npos);
 }
 
-TEST_CASE("a stretch without a best says why, in every view") {
+TEST_CASE("an interval without a best has a reason in every view") {
   Variation variation = two();
   variation.best[0] = {0, 15'000, std::nullopt, NoneBecause::none_applies};
   CHECK(
@@ -411,7 +412,7 @@ TEST_CASE("a plot of thousands of points stays small") {
   CHECK(viz::svg_variation(variation).size() < 100'000);
 }
 
-TEST_CASE("the words say up to where and from where on which schedule is the best") {
+TEST_CASE("the words give the interval of each best schedule") {
   const std::string text = viz::variation_text(two(), {.width = 100, .colour = false});
   CHECK(lines_of(text).front() == "2 schedules over --comm from 0 ns to 40 us: 5 points, changes found to within 1 us");
   CHECK(has_line(text, "  up to 15 us    a"));
@@ -425,7 +426,8 @@ TEST_CASE("the words say up to where and from where on which schedule is the bes
                  "  from 0 ns to 40 us  none that fits"));
 }
 
-TEST_CASE("the table marks what does not apply or fit, and shows times per microbatch where their number changes") {
+TEST_CASE(
+    "the table marks schedules that do not apply or fit, and shows times per microbatch if their number changes") {
   Variation variation = two();
   variation.lines[0] = line("a", {10, 12, -1, 16, 18});
   variation.lines[1].samples[0]->fits = false;
@@ -437,7 +439,7 @@ TEST_CASE("the table marks what does not apply or fit, and shows times per micro
   CHECK(has_line(text, "  !: does not fit the memory limit there"));
 }
 
-TEST_CASE("of many crossings those of the best are told, and how many are left") {
+TEST_CASE("of many crossings those of the best are named, and the others counted") {
   Variation variation = two();
   variation.lines.push_back(line("c", {20, 21, 22, 23, 24}));
   variation.lines.push_back(line("d", {24, 23, 22, 21, 20}));

@@ -18,10 +18,10 @@ constexpr std::string_view copy_again = "profile or copy it again: it seems to b
               {fmt::format("{}, byte {}", where, at + 1), std::move(what), std::string{copy_again}}};
 }
 
-/// How far elements were read, and what stopped it.
+/// How far elements were read, and the reason for the end.
 struct WindowEnd {
-  std::size_t at = 0; ///< of the last whole element, or of the first that is not whole
-  bool whole = false; ///< of all elements of the window, `at` is the last
+  std::size_t at = 0; ///< end of the last complete element, or start of the first incomplete one
+  bool whole = false; ///< `at` is after the last element of the window
   simdjson::error_code error = simdjson::SUCCESS;
 };
 
@@ -29,7 +29,7 @@ class Windows {
 public:
   explicit Windows(ObjectSink& sink) : sink_{sink} {}
 
-  /// Gives the elements in `text` to the sink; `at` is where it stands.
+  /// Passes the elements in `text` to the sink; `at` is its position.
   WindowEnd read(std::string_view text, std::size_t at) {
     namespace ondemand = simdjson::ondemand;
     fill(text);
@@ -46,7 +46,7 @@ public:
     for (; element != last; ++element) {
       ondemand::value value;
       window.error = (*element).get(value);
-      if (window.error != simdjson::SUCCESS) return window; // what was looked at is not whole
+      if (window.error != simdjson::SUCCESS) return window; // the current element is incomplete
       if (looked) sink_.take();
       window.at = at + static_cast<std::size_t>(value.raw_json_token().data() - buffer_.data()) - 1;
       ondemand::object object;
@@ -74,7 +74,7 @@ private:
   simdjson::ondemand::parser parser_;
 };
 
-/// After the last "}" before `end` that a comma follows; 0 where there is none.
+/// The position after the last "}" before `end` that is followed by a comma; 0 if there is none.
 std::size_t border_before(std::string_view text, std::size_t end) {
   while (end > 1) {
     const std::size_t brace = text.rfind('}', end - 1);
@@ -86,10 +86,10 @@ std::size_t border_before(std::string_view text, std::size_t end) {
   return 0;
 }
 
-/// One window from `at` on; how far it came.
+/// Reads one window from `at`; returns its end.
 WindowEnd read_window(Windows& windows, TextSource& source, std::size_t at, const WindowSizes& sizes,
                       std::string_view where) {
-  constexpr int most_cuts = 8; // a "}," may stand in a string, and then the window ends in one
+  constexpr int most_cuts = 8; // a "}," may be inside a string, and then the window ends inside an element
   for (std::size_t size = sizes.usual;; size = std::min(size * 4, sizes.most)) {
     const std::string_view text = source.from(at, size + 1);
     const bool is_rest = text.size() <= size;
@@ -108,7 +108,7 @@ WindowEnd read_window(Windows& windows, TextSource& source, std::size_t at, cons
   }
 }
 
-/// After the string that begins at `at`, or after the end of `text` where that comes first.
+/// The position after the string that begins at `at`, or the end of `text` if that comes first.
 std::size_t skip_string(std::string_view text, std::size_t at) {
   for (++at; at < text.size() && text[at] != '"'; ++at)
     if (text[at] == '\\') ++at;
@@ -162,7 +162,7 @@ std::optional<std::string_view> value_at(TextSource& text, std::size_t at) {
   for (std::size_t least = first; least <= most; least *= 2) {
     const std::string_view part = text.from(at, least);
     const std::optional<std::size_t> end = skip_value(part, 0);
-    const bool is_whole = end && (*end < part.size() || text.has_all()); // a number may go on
+    const bool is_whole = end && (*end < part.size() || text.has_all()); // a number may continue
     if (is_whole) return part.substr(0, *end);
     if (text.has_all()) break;
   }
@@ -186,7 +186,7 @@ std::size_t for_each_object(TextSource& text, std::size_t at, std::string_view w
     const WindowEnd window = read_window(windows, text, at, sizes, where);
     at = window.at;
     behind_element = window.whole;
-    if (!window.whole) continue; // the next one begins with the element that was cut
+    if (!window.whole) continue; // the next one begins with the truncated element
     const std::optional<std::string_view> last = value_at(text, at);
     if (!last) refuse(where, at, "this event has no end");
     at += last->size();

@@ -1,4 +1,4 @@
-// Profiles of the PyTorch profiler, as an import format: which rank is which stage of which replica.
+// Profiles of the PyTorch profiler, as an import format: assigns ranks to stages and replicas.
 
 #include "kineto.hpp"
 
@@ -59,12 +59,12 @@ void check_ranks(const std::vector<KinetoRank>& ranks) {
            "give one file per rank");
 }
 
-/// Its tasks began when gloo had received their input.
+/// Whether its tasks began after gloo had received their input.
 bool waits_for_gloo(const KinetoRank& rank) {
   return rank.waits > rank.endless;
 }
 
-/// The words of a group's description, in small letters: {"mesh", "tp"}.
+/// The words of a group's description, in lower case: {"mesh", "tp"}.
 std::set<std::string> words_of(std::string_view description) {
   std::set<std::string> words;
   std::string word;
@@ -92,7 +92,7 @@ GroupKind kind_of(const KinetoGroup& group) {
   return pipeline ? GroupKind::pipeline : GroupKind::other;
 }
 
-/// Ranks by stage: those that share a chunk are on one.
+/// Ranks by stage: those that share a chunk are on one stage.
 std::vector<std::vector<std::size_t>> stages_of(const std::vector<KinetoRank>& ranks) {
   std::map<std::uint32_t, std::size_t> stage_of_chunk;
   std::vector<std::vector<std::size_t>> stages;
@@ -126,7 +126,7 @@ bool share_microbatches(const KinetoRank& one, std::int64_t other) {
   });
 }
 
-/// Leaves the lowest of the ranks that work on the same microbatches together; returns how many went.
+/// Keeps the lowest of the ranks that work on the same microbatches together; returns the number of dropped ones.
 std::size_t drop_peers(const std::vector<KinetoRank>& ranks, std::vector<std::size_t>& stage) {
   std::vector<std::size_t> kept;
   for (const std::size_t i : stage) {
@@ -140,21 +140,21 @@ std::size_t drop_peers(const std::vector<KinetoRank>& ranks, std::vector<std::si
   return dropped;
 }
 
-/// The process group of the pipeline that a rank is in; nullptr where none says it.
+/// The process group of a rank's pipeline; nullptr if there is none.
 const KinetoGroup* pipeline_group(const KinetoRank& rank) {
   for (const KinetoGroup& group : rank.groups)
     if (kind_of(group) == GroupKind::pipeline && std::ranges::count(group.ranks, rank.rank) > 0) return &group;
   return nullptr;
 }
 
-/// The lowest rank of the pipeline that a rank is in, where process groups say it.
+/// The lowest rank of a rank's pipeline, if process groups identify it.
 std::optional<std::int64_t> pipeline_of(const KinetoRank& rank) {
   const KinetoGroup* const group = pipeline_group(rank);
   return group == nullptr ? std::nullopt : std::optional{*std::ranges::min_element(group->ranks)};
 }
 
-/// Says which ranks of the pipelines have no file; or, where no process group tells pipelines, how many of the job.
-/// Ranks of other replicas, and those that work on the same microbatches, may be left out.
+/// Notes pipeline ranks without a file; without pipeline groups, the number of missing ranks of the job. Ranks of other
+/// replicas, and those that work on the same microbatches, may be missing.
 void note_missing(const std::vector<KinetoRank>& ranks, const std::vector<std::vector<std::size_t>>& stages,
                   std::vector<std::string>& notes) {
   constexpr std::string_view remedy = "that work is missing from the run and its costs; give a file for each rank";
@@ -186,7 +186,7 @@ void note_missing(const std::vector<KinetoRank>& ranks, const std::vector<std::v
                                 of_job, given.size(), given.size() == 1 ? "has" : "have", remedy));
 }
 
-/// The replica of every rank: by its pipeline's process group, else by its place among the ranks of its stage.
+/// The replica of every rank: by its pipeline's process group, otherwise by its position among the ranks of its stage.
 std::vector<std::uint32_t> replicas_of(const std::vector<KinetoRank>& ranks,
                                        const std::vector<std::vector<std::size_t>>& stages,
                                        std::vector<std::string>& notes) {
@@ -230,8 +230,8 @@ void check_shape(const std::vector<KinetoRank>& ranks, const std::vector<std::ve
                fmt::format("{} runs {} chunks", ranks[i].name, ranks[i].chunks.size()), "leave --vpp out");
 }
 
-/// Numbers of steps for people: the profiler's; from 0 on where a step of the profiler holds several of the schedule,
-/// or no rank has any.
+/// Numbers of steps for notes: the profiler's; from 0 if a profiler step contains several steps of the schedule, or no
+/// rank has any.
 void number_steps(std::vector<KinetoRank>& ranks, std::vector<std::string>& notes) {
   const auto has_steps = [](const KinetoRank& rank) { return rank.has_steps; };
   const bool all = std::ranges::all_of(ranks, has_steps);
@@ -305,7 +305,7 @@ Recorded read_kineto(std::span<const ImportFile> files, const ImportOptions& opt
                     .command = "",
                     .timed = false,
                     .workload = {}};
-  // Kernels follow one another on their stream; whole microseconds were cut off at both ends.
+  // Kernels follow each other on their stream; both ends were truncated to whole microseconds.
   constexpr std::int64_t nanoseconds_of_annotations = 2;
   constexpr std::int64_t two_microseconds = 2000;
   const bool coarse = std::ranges::all_of(ranks, &KinetoRank::whole_microseconds);

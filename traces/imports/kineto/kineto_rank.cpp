@@ -1,6 +1,6 @@
-// One rank of a profile: annotations of the processor say what is done, kernels when. The processor runs ahead of the
-// device, so that a task ran when its kernels did. Where there are none, the processor computes itself, and waits for
-// the input of a task inside the task's annotation: the task begins where that wait ends.
+// One rank of a profile: annotations of the processor give the actions, kernels their times. The processor runs ahead
+// of the device, so a task ran when its kernels did. Without kernels, the processor computes itself, and waits for a
+// task's input inside the task's annotation: the task begins when that wait ends.
 
 #include <algorithm>
 #include <set>
@@ -13,12 +13,12 @@ namespace {
 
 using ActionKind = PpAction::Kind;
 
-/// One annotation and what ran for it.
+/// One annotation with its kernels.
 struct Action {
   PpAction what{};
   Stretch on_processor{};
   Extents extents{};
-  Extents send_recvs{}; ///< of NCCL's kernels alone, where they were found
+  Extents send_recvs{}; ///< only of NCCL's kernels, if there are any
   std::int64_t step = 0;
   bool is_cut = false; ///< of a step that began before the recording
   bool has_gpu_annotation = false;
@@ -54,7 +54,7 @@ private:
     }
   }
 
-  /// The annotation of the processor that a GPU annotation is of: the one with its id, else the last with its name that
+  /// The processor's annotation for a GPU annotation: the one with its id, otherwise the last one with its name that
   /// began before it.
   Action* action_of(const KinetoGpuAnnotation& annotation) {
     if (const auto found = by_external_id_.find(annotation.external_id);
@@ -79,7 +79,7 @@ private:
     }
   }
 
-  /// The action that the processor was in; null where it was in none.
+  /// The action of the processor at this time; null if there is none.
   Action* action_at(std::int64_t time) {
     const auto behind =
         std::ranges::upper_bound(actions_, time, {}, [](const Action& action) { return action.on_processor.start; });
@@ -88,7 +88,7 @@ private:
     return time <= action.on_processor.end ? &action : nullptr;
   }
 
-  /// The action that the processor was in when it launched a kernel.
+  /// The action in which the processor launched a kernel.
   Action* launcher_of(const KinetoKernel& kernel) {
     if (const auto launch = launches_.find(kernel.correlation); launch != launches_.end())
       return action_at(launch->second);
@@ -125,7 +125,7 @@ private:
     return !trace_.kernels.empty() || !trace_.send_recvs.empty() || !trace_.gpu_annotations.empty();
   }
 
-  /// What gloo records of a receive begins where it is posted, under PP:RECV, and ends where the wait for it does.
+  /// Gloo's record of a receive begins when it is posted, under PP:RECV, and ends with the wait for it.
   void join_gloo() {
     for (const Stretch& receive : trace_.gloo_receives) {
       Action* const action = has_kernels() ? nullptr : action_at(receive.start);
@@ -136,7 +136,7 @@ private:
     }
   }
 
-  /// The ProfilerStep in which the processor began an action; nothing where it was in none.
+  /// The ProfilerStep in which the processor began an action; none if there is none.
   static std::optional<std::int64_t> step_at(const std::vector<KinetoStep>& steps, std::int64_t time) {
     const auto behind =
         std::ranges::upper_bound(steps, time, {}, [](const KinetoStep& step) { return step.time.start; });
@@ -144,7 +144,7 @@ private:
     return (behind - 1)->number;
   }
 
-  /// Gives actions the ProfilerStep that they began in; takes out those in none.
+  /// Assigns actions to the ProfilerStep that they began in; removes those in none.
   void set_profiler_steps() {
     std::vector<KinetoStep> steps = trace_.steps;
     std::ranges::stable_sort(steps, {}, [](const KinetoStep& step) { return step.time.start; });
@@ -196,7 +196,7 @@ private:
     take_tasks();
   }
 
-  /// After the transfers, whose receives say when an input was there.
+  /// After the transfers, whose receives give the arrival of inputs.
   void take_tasks() {
     MainStream main;
     for (const Action& action : actions_)
@@ -235,7 +235,7 @@ private:
     if (found.input && !has_kernels()) time.start = std::clamp(*found.input, time.start, time.end);
     if (action.what.task.pairing == Pairing::second && !rank_.tasks.empty() &&
         rank_.tasks.back().task.pairing == Pairing::first) {
-      // Both halves are under one annotation, one after the other: where the second has its input, the first is done.
+      // Both halves are under one annotation, one after the other: when the second has its input, the first is done.
       TaskEvent& first = rank_.tasks.back();
       time.start = std::max(time.start, first.start);
       if (time.start > first.start) first.end = time.start;
@@ -244,7 +244,7 @@ private:
   }
 
   void take_transfer(const Action& action) {
-    // Its annotation may hold copies as well.
+    // Its annotation may also contain copies.
     const Extents& extents = action.send_recvs.empty() ? action.extents : action.send_recvs;
     const bool is_wait = !has_kernels() && action.what.kind == ActionKind::receive;
     if (is_wait) ++rank_.waits;
@@ -275,7 +275,7 @@ private:
 
   const KinetoTrace& trace_;
   KinetoRank rank_;
-  std::vector<Action> actions_; ///< by when the processor began them
+  std::vector<Action> actions_; ///< in the order in which the processor began them
   ReceivedInputs inputs_;
   std::unordered_map<std::uint64_t, std::size_t> by_external_id_;
   std::unordered_map<std::uint64_t, std::vector<std::size_t>> by_key_;

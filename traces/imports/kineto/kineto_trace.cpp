@@ -1,5 +1,5 @@
 // One file of the PyTorch profiler: {"distributedInfo": {...}, "traceEvents": [...], ...}. Keys come in any order;
-// events are read a window at a time, and most of them are only counted.
+// events are read window by window, and most of them are only counted.
 
 #include "kineto_trace.hpp"
 
@@ -23,11 +23,11 @@ namespace {
 
 namespace ondemand = simdjson::ondemand;
 
-/// The latest moment, and the longest duration, that a file may have: sums of both and a base time do not overflow.
+/// The latest time, and the longest duration, in a file, so that sums of both and a base time do not overflow.
 constexpr std::int64_t latest = 4'000'000'000'000'000'000;
 constexpr std::int64_t longest = 1'000'000'000'000'000'000;
 
-/// The token of a value: without white space, and without quotes where it is a string.
+/// The token of a value: without white space, and without quotes if it is a string.
 std::string_view bare(std::string_view token) {
   while (!token.empty() && std::string_view{" \t\r\n"}.find(token.back()) != std::string_view::npos)
     token.remove_suffix(1);
@@ -69,13 +69,13 @@ Category category_of(std::string_view name) {
   return Category::other;
 }
 
-/// One event, as text that lies in the window.
+/// One event, as text in the window.
 struct Event {
   std::string_view phase, category, name, start, duration, thread;
   std::string_view external_id, correlation, stream, collective, allocated, device;
 };
 
-/// A key of an event, and where its value goes.
+/// A key of an event, with the destination of its value.
 struct Field {
   std::string_view key; ///< with its closing quote
   std::string_view Event::*value;
@@ -89,7 +89,7 @@ constexpr std::array arguments{
     Field{"Collective name\"", &Event::collective}, Field{"Total Allocated\"", &Event::allocated},
     Field{"Device Type\"", &Event::device}};
 
-/// The field with a key, whose text goes on after its end and has its closing quote; null for all others.
+/// The field of a key, whose text includes its closing quote; null for unknown keys.
 template <std::size_t count>
 const Field* find_field(const std::array<Field, count>& known, const char* key) {
   for (const Field& field : known)
@@ -105,7 +105,8 @@ bool is_marked(std::string_view name) {
          name == gloo_receive || name == gloo_send;
 }
 
-/// Whether nothing but the category of an event counts, as far as it was read. Annotations had other categories once.
+/// Whether only the category of an event matters, as far as it was read. Annotations had other categories in old
+/// releases.
 bool is_idle(const Event& event) {
   return !event.category.empty() && !event.name.empty() && category_of(event.category) == Category::other &&
          !is_marked(event.name);
@@ -121,7 +122,7 @@ public:
       ondemand::raw_json_string key;
       if (const auto error = field.key().get(key); error != simdjson::SUCCESS) return error;
       if (key.raw()[0] == 'a' && std::string_view{key.raw(), 5} == "args\"") {
-        if (is_idle(event_)) return simdjson::SUCCESS; // it ends at its brackets; nothing after them counts
+        if (is_idle(event_)) return simdjson::SUCCESS; // its other fields do not matter
         if (const auto error = look_at_arguments(field.value()); error != simdjson::SUCCESS) return error;
         continue;
       }
@@ -146,7 +147,7 @@ public:
     take_timed(category, {*start, *start + *length});
   }
 
-  /// Puts what was counted into the trace.
+  /// Moves the counts into the trace.
   void finish() {
     for (const auto& [category, count] : counts_)
       trace_.dropped[category.empty() ? std::string{"events without a category (not used)"}
@@ -158,7 +159,7 @@ private:
     ondemand::value value;
     if (const auto error = found.get(value); error != simdjson::SUCCESS) return error;
     ondemand::object object;
-    if (value.get_object().get(object) != simdjson::SUCCESS) return simdjson::SUCCESS; // no object: none that count
+    if (value.get_object().get(object) != simdjson::SUCCESS) return simdjson::SUCCESS; // not an object: none that count
     for (auto field : object) {
       ondemand::raw_json_string key;
       if (const auto error = field.key().get(key); error != simdjson::SUCCESS) return error;
@@ -173,7 +174,7 @@ private:
 
   void drop(const char* reason) { ++trace_.dropped[reason]; }
 
-  /// One more event of a category that is not read. Neighbours often have the same one.
+  /// Counts an event of an unread category. Neighbours often have the same one.
   void count() {
     constexpr std::size_t most_categories = 40;
     if (last_ >= counts_.size() || counts_[last_].first != event_.category) {
@@ -223,7 +224,7 @@ private:
     trace_.send_recvs.push_back(kernel);
   }
 
-  /// The action that the event's name stands for; none where it is another annotation.
+  /// The action that the event's name denotes; none for other annotations.
   [[nodiscard]] std::optional<PpAction> action() const {
     if (event_.name.starts_with("PP:")) return parse_pp_action(event_.name.substr(3));
     if (event_.name.starts_with("Optimizer.step#")) return PpAction{PpAction::Kind::optimizer, {}};
@@ -260,7 +261,7 @@ private:
   std::size_t last_ = 0;
 };
 
-/// The file around its events.
+/// Reads the file around its events.
 class FileReader {
 public:
   FileReader(TextSource& text, KinetoTrace& trace, const std::function<void(double)>& progress)
@@ -383,7 +384,7 @@ private:
     for (Stretch& receive : trace_.gloo_receives) move(receive);
   }
 
-  /// The first number of the file's name after "rank", else the first at all.
+  /// The first number of the file name after "rank", otherwise the first number.
   [[nodiscard]] std::optional<std::int64_t> rank_of_name() const {
     std::string_view name{trace_.name};
     name.remove_prefix(name.find_last_of("/\\") + 1); // npos + 1 is 0
@@ -404,7 +405,7 @@ private:
   bool has_events_ = false;
 };
 
-/// As some programs write numbers again, with an exponent: a double has to do.
+/// Numbers that some programs write with an exponent: a double is sufficient.
 std::optional<std::int64_t> rounded_microseconds(std::string_view text) {
   const std::optional<double> value = decimal_of(text);
   constexpr double ns_per_us = 1000;

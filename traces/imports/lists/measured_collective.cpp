@@ -22,7 +22,7 @@ std::optional<Collective> collective_of(std::string_view name_of_program) {
        {"all_gather", Collective::all_gather},
        {"reduce_scatter", Collective::reduce_scatter},
        {"alltoall", Collective::all_to_all}}};
-  if (program.find("alltoallv") != std::string::npos) return std::nullopt; // shares that differ
+  if (program.find("alltoallv") != std::string::npos) return std::nullopt; // shares differ
   std::optional<Collective> found;
   for (const auto& [name, collective] : programs)
     if (program.find(name) != std::string::npos) {
@@ -38,7 +38,7 @@ constexpr nccl_tests::Wanted wanted{
         "give what all_gather_perf, reduce_scatter_perf, all_reduce_perf or alltoall_perf prints with -b 8 -e 1G -f 2",
     .takes = [](std::string_view program) { return collective_of(program).has_value(); }};
 
-/// By rising size, each but once.
+/// By rising size, without duplicates.
 std::vector<LinkSample> means_by_size(std::vector<LinkSample> samples) {
   std::ranges::stable_sort(samples, {}, &LinkSample::bytes);
   std::vector<LinkSample> means;

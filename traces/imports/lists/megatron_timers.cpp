@@ -1,4 +1,4 @@
-// What Megatron-LM prints with --timing-log-level 2, once per logging interval. How, says --timing-log-option:
+// Megatron-LM's output with --timing-log-level 2, once per logging interval. --timing-log-option selects the format:
 //   (min, max) time across ranks (ms):                                    minmax, the default
 //       forward-compute ................................: (612.31, 1290.77)
 //   max time across ranks (ms):                                           max
@@ -6,9 +6,8 @@
 //   times across ranks (ms):                                              all
 //     forward-compute:
 //        rank  0: 612.31
-// These are sums over an iteration, not a timeline: costs come of them, and no run. How many stages and microbatches
-// there were stands in the arguments that are printed at the start, or the user says it. Launchers may put text before
-// lines.
+// These are sums over an iteration, not a timeline: they give costs but no run. The number of stages and microbatches
+// comes from the arguments printed at the start, or from the user. Launchers may put text before lines.
 
 #include "ppsim/base/error.hpp"
 
@@ -33,7 +32,7 @@ constexpr double longest_ms = 86'400'000;                // a day
 constexpr std::size_t most_ranks = std::size_t{1} << 20; ///< and the largest of the settings that count something
 constexpr std::size_t most_names = 1000;
 
-/// One timer of one block: the least and the greatest of its ranks, or each.
+/// One timer of one block: the minimum and maximum over its ranks, or each rank.
 struct Timer {
   double least = 0;
   double greatest = 0;
@@ -48,7 +47,7 @@ struct TimerSum {
   std::map<std::size_t, std::pair<double, std::size_t>> by_rank; ///< sum and how many
 };
 
-/// Settings that the log prints of itself, where it does.
+/// Settings that the log prints, if it does.
 struct Printed {
   std::optional<std::size_t> stages, vpp, micro_batch, global_batch, data_parallel, world, tensor_parallel,
       context_parallel;
@@ -57,23 +56,23 @@ struct Printed {
 struct Found {
   std::map<std::string, TimerSum, std::less<>> timers;
   std::map<std::string, std::size_t> other; ///< of blocks before training
-  std::size_t beyond = 0;                   ///< timers of blocks that have too many names
+  std::size_t beyond = 0;                   ///< timers of blocks with too many names
   Printed printed;
   std::size_t blocks = 0;
-  bool least_known = false; ///< not with `max`
+  bool least_known = false; ///< unknown with `max`
 };
 
 std::optional<double> number_at(std::string_view text, std::string_view& rest) {
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
-  const bool in_range = value >= 0 && value <= longest_ms; // no number is not
+  const bool in_range = value >= 0 && value <= longest_ms; // false for NaN
   if (error != std::errc{} || !in_range) return std::nullopt;
   rest = text.substr(static_cast<std::size_t>(end - text.data()));
   return value;
 }
 
-/// After what a launcher puts before a name.
+/// The text after a launcher's prefix.
 std::string_view last_word(std::string_view text) {
   return text.substr(text.rfind(' ') + 1); // npos + 1 is 0
 }
@@ -108,7 +107,7 @@ private:
       mode_ = line.find("max time across") != std::string_view::npos ? Mode::max : Mode::all;
   }
 
-  /// A block counts where it is of an iteration; those of the setup do not.
+  /// A block counts if it is of an iteration, not of the setup.
   void end_block() {
     if (mode_ == Mode::none) return;
     if (block_.contains("forward-compute")) {
@@ -158,7 +157,7 @@ private:
     });
   }
 
-  /// False at the first line that is none of the block.
+  /// False at the first line after the block.
   bool read_timer(std::string_view line) { return mode_ == Mode::all ? read_rank(line) : read_dotted(line); }
 
   /// "    name .......: (1.00, 2.00)" or "    name .......: 2.00"
@@ -167,7 +166,7 @@ private:
     const std::size_t colon = line.find(".: ", dots == std::string_view::npos ? 0 : dots);
     std::size_t name_end = dots;
     std::size_t value_at = colon == std::string_view::npos ? colon : colon + 3;
-    if (dots == std::string_view::npos || colon == std::string_view::npos) { // a name that leaves no room for dots
+    if (dots == std::string_view::npos || colon == std::string_view::npos) { // a name too long for dots
       const std::size_t plain = line.rfind(": ");
       if (plain == std::string_view::npos || !line.starts_with("    ")) return false;
       name_end = plain;
@@ -254,7 +253,7 @@ private:
   Problems problems_;
 };
 
-/// Timers become costs of a stage.
+/// Converts timers to costs of a stage.
 class Conversion {
 public:
   Conversion(const Found& found, const ImportOptions& options, std::string_view where)
@@ -322,7 +321,8 @@ private:
     return sum / static_cast<double>(blocks) / static_cast<double>(microbatches_ * vpp_);
   }
 
-  /// Mean of each stage's ranks. Ranks of a stage follow each other: Megatron-LM's pipeline is the outermost dimension.
+  /// The mean over each stage's ranks. Ranks of a stage are consecutive: Megatron-LM's pipeline is the outermost
+  /// dimension.
   [[nodiscard]] std::optional<std::vector<double>> by_stage(const TimerSum& timer) const {
     if (timer.by_rank.empty()) return std::nullopt;
     const std::size_t ranks = std::max(found_.printed.world.value_or(0), timer.by_rank.rbegin()->first + 1);

@@ -1,7 +1,7 @@
-// Dumps of NCCL's example profiler plugin (NCCL 2.23 and later). They look like JSON, but are not: words without
-// quotes, hexadecimal numbers, an empty object at the end. Events of one send or receive stand between its "b" and its
-// "e"; what ends there is only how long the processor took to launch it, so that times are those of its kernels or of
-// the proxy that feeds the network.
+// Dumps of NCCL's example profiler plugin (NCCL 2.23 and later). They resemble JSON, but have words without quotes,
+// hexadecimal numbers, and an empty object at the end. Events of one send or receive are between its "b" and its "e".
+// That interval is only the processor's launch time, so times come from its kernels or from the proxy that feeds the
+// network.
 
 #include "nccl_profiler.hpp"
 
@@ -34,7 +34,7 @@ constexpr std::string_view how_to_dump =
   throw Error{ExitCode::bad_input, {fmt::format("{}:{}", name, line), std::move(what), std::string{how_to_dump}}};
 }
 
-/// The word after "key": in an event, without quotes; empty where there is none.
+/// The word after "key": in an event, without quotes; empty if there is none.
 std::string_view field(std::string_view event, std::string_view key) {
   for (std::size_t at = event.find(key); at != std::string_view::npos; at = event.find(key, at + 1)) {
     std::size_t end = at + key.size();
@@ -76,7 +76,7 @@ std::int64_t bytes_of_nccl_type(std::string_view name) {
   return 0;
 }
 
-/// A time without stretches that overlap.
+/// Merges overlapping intervals.
 void merge(std::vector<Stretch>& stretches) {
   std::ranges::sort(stretches, {}, &Stretch::start);
   std::size_t kept = 0;
@@ -95,7 +95,7 @@ std::int64_t length(const std::vector<Stretch>& stretches) {
                          [](std::int64_t sum, const Stretch& one) { return sum + (one.end - one.start); });
 }
 
-/// Time in `waits` and in none of `flows`.
+/// The time in `waits` outside all `flows`.
 std::int64_t only_waited(std::vector<Stretch> waits, std::vector<Stretch> flows) {
   merge(flows);
   const std::int64_t flowing = length(flows);
@@ -108,10 +108,10 @@ std::int64_t only_waited(std::vector<Stretch> waits, std::vector<Stretch> flows)
 struct Open {
   bool is_send = false;
   NcclLink link;
-  std::optional<Stretch> kernels;    ///< from the first to the last, of the clock of the GPU
+  std::optional<Stretch> kernels;    ///< from the first to the last, on the GPU's clock
   std::optional<Stretch> proxies;    ///< as above
   std::vector<Stretch> waits, flows; ///< of a send through a network
-  std::map<std::pair<std::string, std::int64_t>, std::int64_t> begun; ///< stretches of the above, by name and id
+  std::map<std::pair<std::string, std::int64_t>, std::int64_t> begun; ///< open intervals of the above, by name and id
 };
 
 class DumpReader {
@@ -127,7 +127,7 @@ public:
       if (progress && count % events_per_report == 0)
         progress(static_cast<double>(at) / static_cast<double>(text_.size()));
       const std::optional<std::size_t> end = skip_value(text_, at);
-      if (!end) { // the program ended while it wrote
+      if (!end) { // the program ended while writing
         ++dump_.dropped["events that are cut off"];
         break;
       }
@@ -199,7 +199,7 @@ private:
       extend(open_->kernels, {static_cast<std::int64_t>(*start), static_cast<std::int64_t>(*stop)});
   }
 
-  /// Whether an event closes one that was begun: then its time. What was not recorded is zero.
+  /// The interval of an event that closes an open one; otherwise none. Unrecorded times are zero.
   std::optional<Stretch> stretch(std::string_view event, std::string_view name, std::string_view phase) {
     const std::optional<std::int64_t> time = microseconds(field(event, "ts"));
     const std::pair<std::string, std::int64_t> key{name, number_of<std::int64_t>(field(event, "id")).value_or(0)};
@@ -224,7 +224,7 @@ private:
   void take_step(std::string_view event, std::string_view name, std::string_view phase) {
     const bool waits = name == "SendPeerWait" || name == "SendGpuWait" || name == "SendBufferWait";
     const bool flows = name == "SendWait";
-    if (!waits && !flows) return; // a receiver waits and receives in one (RecvWait)
+    if (!waits && !flows) return; // a receiver has one state for waiting and receiving (RecvWait)
     if (const std::optional<Stretch> found = stretch(event, name, phase))
       (flows ? open_->flows : open_->waits).push_back(*found);
   }
@@ -250,7 +250,7 @@ private:
     open_.reset();
   }
 
-  /// Those without a time keep their place, by which the two sides are matched.
+  /// Transfers without a time keep their position, by which the two sides are matched.
   void add(const Open& open, std::int64_t duration) {
     NcclTransfers& transfers = dump_.links[open.link];
     (open.is_send ? transfers.sends : transfers.receives).push_back(duration);
@@ -258,7 +258,7 @@ private:
 
   std::string_view text_, name_;
   NcclDump& dump_;
-  std::unique_ptr<Open> open_; ///< the one that is not closed yet
+  std::unique_ptr<Open> open_; ///< not closed yet
 };
 
 double mean_of_lowest_quarter(const std::vector<std::int64_t>& rising) {
@@ -273,7 +273,7 @@ std::string as_time(double nanoseconds) {
   return format_closely(Duration{std::llround(nanoseconds)});
 }
 
-/// What is known of the sizes that were sent.
+/// Statistics of the sizes sent.
 struct Sizes {
   std::map<std::int64_t, double> times; ///< mean over the links of their lowest quarters
   std::map<std::int64_t, std::size_t> counts;
@@ -375,7 +375,7 @@ std::optional<LinkFit> fit_transfers(const std::map<std::int64_t, double>& times
   samples.reserve(times.size());
   for (const auto& [bytes, time] : times) samples.push_back({Bytes{bytes}, Duration{std::llround(time)}});
   const LinkFit fit = fit_link(samples);
-  constexpr Bandwidth fastest{1'000'000'000'000'000}; // beyond every link: sizes made no difference
+  constexpr Bandwidth fastest{1'000'000'000'000'000}; // above every link: sizes made no difference
   return fit.bandwidth && *fit.bandwidth <= fastest ? std::optional{fit} : std::nullopt;
 }
 

@@ -24,13 +24,13 @@ constexpr Wanted sendrecv{
               "`tensor-link`, `expert-link` or `data-link` of a model",
     .takes = [](std::string_view program) { return program.find("sendrecv") != std::string_view::npos; }};
 
-/// What was measured over links of one kind.
+/// Measurements over links of one kind.
 struct Links {
   std::vector<LinkSample> samples;
   std::vector<std::string> files;
 };
 
-/// Of times of one size nothing says what of them is latency and what grows with size.
+/// Times of one size do not separate latency from the part that grows with size.
 void require_sizes(const Links& links, std::string_view which) {
   const auto [least, most] = std::ranges::minmax(links.samples, {}, &LinkSample::bytes);
   if (least.bytes != most.bytes) return;
@@ -41,7 +41,7 @@ void require_sizes(const Links& links, std::string_view which) {
                "measure sizes from small to large: sendrecv_perf -b 8 -e 1G -f 2"}};
 }
 
-/// "measured 12 us, fitted 10 us": of the sample that the fit is farthest from.
+/// "measured 12 us, fitted 10 us": the sample with the largest residual.
 std::string worst(const LinkFit& fit, std::span<const LinkSample> samples) {
   const auto fitted = [&](const LinkSample& sample) {
     return fit.latency + (fit.bandwidth ? fit.bandwidth->time_for(sample.bytes) : Duration{0});

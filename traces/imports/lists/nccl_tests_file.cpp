@@ -1,4 +1,4 @@
-// What nccl-tests prints, and what it writes with -J FILE (src/util.cu of nccl-tests); a line of its table is, for
+// The output of nccl-tests, and its files from -J FILE (src/util.cu of nccl-tests); a line of its table is, for
 // example,
 //
 // clang-format off
@@ -7,7 +7,7 @@
 // clang-format on
 //
 // once out of place, once in place, in microseconds. Versions differ in columns (no root, "error" for "#wrong", minimum
-// and others with -I, a timestamp), so the heading says where the times are.
+// and others with -I, a timestamp), so the heading gives the columns of times.
 
 #include "nccl_tests_file.hpp"
 
@@ -28,7 +28,7 @@ namespace ppsim::traces::nccl_tests {
 namespace {
 
 constexpr std::int64_t most_sent = std::int64_t{1} << 50;
-constexpr std::size_t deepest = 16; ///< far more than a file of nccl-tests is nested
+constexpr std::size_t deepest = 16; ///< far deeper than any file of nccl-tests
 
 constexpr std::string_view no_bytes = "measurements that send nothing";
 constexpr std::string_view no_time = "measurements without a possible time";
@@ -40,7 +40,7 @@ constexpr std::string_view other_lines = "lines that are not results";
 } // namespace
 
 void Measured::add(double bytes, double microseconds) {
-  const bool is_size = bytes >= 1 && bytes <= static_cast<double>(most_sent); // no number is none
+  const bool is_size = bytes >= 1 && bytes <= static_cast<double>(most_sent); // false for NaN
   if (!is_size) return drop(no_bytes);
   constexpr double longest = std::chrono::duration<double, std::micro>{max_duration}.count();
   constexpr double ns_per_us = 1000;
@@ -51,7 +51,7 @@ void Measured::add(double bytes, double microseconds) {
 
 namespace {
 
-/// Whether a rate in GB/s, printed with two decimals, is that of so many bytes in so many microseconds.
+/// Whether a rate in GB/s, printed with two decimals, matches these bytes in these microseconds.
 bool is_rate(double gigabytes_per_second, double bytes, double microseconds) {
   constexpr double bytes_per_gigabyte_and_us = 1000;
   constexpr double rounded = 0.01;
@@ -65,7 +65,7 @@ std::optional<double> number(std::string_view text) {
   return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
-/// What is printed.
+/// Reads the printed table.
 class TableReader {
 public:
   Measured read(std::string_view text) {
@@ -85,10 +85,10 @@ public:
   }
 
 private:
-  static constexpr std::size_t type = 2;          ///< the columns size, count and type are always there
-  static constexpr std::size_t most_columns = 64; ///< far more than a table of nccl-tests has
+  static constexpr std::size_t type = 2;          ///< the columns size, count and type always exist
+  static constexpr std::size_t most_columns = 64; ///< far more than any table of nccl-tests has
 
-  /// mpirun and srun put the rank before what a process prints: "[1,0]<stdout>:", "0: ".
+  /// mpirun and srun prefix the output of a process with its rank: "[1,0]<stdout>:", "0: ".
   static std::string_view without_launcher(std::string_view line) {
     constexpr std::string_view mark = "]<stdout>:";
     if (const std::size_t at = line.find(mark); line.starts_with('[') && at != std::string_view::npos)
@@ -131,7 +131,7 @@ private:
   }
 
   void row() {
-    // What is not said of the operation is left blank, not marked: there is a word less in the line.
+    // Unknown columns are blank, so the line has a word less.
     std::size_t before = type + 1;
     if (has("redop") && !number(word(before))) ++before;
     if (has("root")) ++before;
@@ -139,7 +139,7 @@ private:
       group(before + times_[i] - times_.front(), times_[i], i + 1 < times_.size() ? times_[i + 1] : columns_.size());
   }
 
-  /// The columns from a time on, which are at `at` in the line and from `first` in the heading, before `end`.
+  /// A group of columns from a time on: at `at` in the line and from `first` to `end` in the heading.
   void group(std::size_t at, std::size_t first, std::size_t end) {
     if (at >= words_.size()) return measured_.drop(no_time);
     if (columns_[first] == "cputime") return measured_.drop(processor);
@@ -168,7 +168,7 @@ private:
   Measured measured_;
 };
 
-/// A file that -J wrote.
+/// Reads a file from -J.
 class JsonReader {
 public:
   JsonReader(std::string_view name, std::string_view how_to) : name_{name}, how_to_{how_to} {}
@@ -252,14 +252,14 @@ private:
 } // namespace
 
 Measured read_file(const ImportFile& file, const Wanted& wanted) {
-  const PlainFile plain{file, most_unpacked_log}; // a real one has some kilobytes
+  const PlainFile plain{file, most_unpacked_log}; // a real one has a few kilobytes
   const std::string_view text = without_byte_order_mark(plain.bytes());
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   const bool is_json = begin != std::string_view::npos && text[begin] == '{';
   const auto refuse = [&](std::string what, std::string_view hint) {
     throw Error{ExitCode::bad_input, {file.name, std::move(what), std::string{hint}}};
   };
-  if (is_json && text.size() > most_unpacked_log) // it is read as a whole, into several times its size
+  if (is_json && text.size() > most_unpacked_log) // parsing it as a whole takes several times its size
     refuse(fmt::format("has {} bytes of JSON, more than {}", text.size(), most_unpacked_log), wanted.how_to);
   Measured measured = is_json ? JsonReader{file.name, wanted.how_to}.read(text) : TableReader{}.read(text);
   if (!measured.second_program.empty())

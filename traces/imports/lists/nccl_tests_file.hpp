@@ -1,5 +1,5 @@
 #pragma once
-// A file of nccl-tests: what it prints, and what it writes with -J FILE.
+// Reads the output of nccl-tests and its files from -J FILE.
 
 #include "ppsim/base/units.hpp"
 #include "ppsim/scenario/device.hpp"
@@ -14,27 +14,27 @@
 
 namespace ppsim::traces::nccl_tests {
 
-/// What one file says.
+/// The content of one file.
 struct Measured {
   std::string program;             ///< "sendrecv_perf"; empty: not said
-  std::string second_program = {}; ///< another one after it
-  std::size_t ranks = 0;           ///< of one communicator; 0: not said
+  std::string second_program = {}; ///< a second one in the same file
+  std::size_t ranks = 0;           ///< of one communicator; 0: unknown
   std::set<std::string> nodes;     ///< by name
   std::vector<LinkSample> samples;
   std::map<std::string, std::size_t> dropped;
-  bool medians = false;  ///< some are of -I: medians of iterations
-  bool minimums = false; ///< as above: minimums
+  bool medians = false;  ///< some values are from -I: medians of iterations
+  bool minimums = false; ///< some values are from -I: minimums
 
   void drop(std::string_view why) { ++dropped[std::string{why}]; }
-  /// One time, in microseconds.
+  /// Adds one time, in microseconds.
   void add(double bytes, double microseconds);
 };
 
-/// Which tests a reader takes, and what a user should give it.
+/// The tests that a reader accepts, with the hint for other files.
 struct Wanted {
   std::string_view what;                   ///< "a collective"
   std::string_view how_to;                 ///< hint of errors
-  bool (*takes)(std::string_view program); ///< of those that the file names
+  bool (*takes)(std::string_view program); ///< whether it accepts the test with this name
 };
 
 /// Throws Error (bad_input), with the file as place, for a file of another test, without times, or of one rank.

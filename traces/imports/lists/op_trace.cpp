@@ -1,10 +1,10 @@
-// Operation traces as CSV: what ByteDance published beside "Understanding Stragglers in Large Model Training Using
-// What-if Analysis" (arXiv 2505.05713; github.com/ByteDance-Seed/StragglerAnalysis), a row per operation of a rank:
+// Operation traces as CSV, as ByteDance published with "Understanding Stragglers in Large Model Training Using What-if
+// Analysis" (arXiv 2505.05713; github.com/ByteDance-Seed/StragglerAnalysis), a row per operation of a rank:
 //   dp_rank,stage,rank,step,optype,start_ts,duration,seq_id,mc,mb_id,gmc
 //   0,0,0,23,forward-compute,0.048943519,0.063458979,0,0,0,0
 //   0,0,0,23,forward-send,0.112404108,0.000379999,0,-1,-1,-1
-// Times are seconds. mc is the chunk among those of its stage, gmc that of the model; sends and receives have neither,
-// and follow the passes of their stage in order.
+// Times are seconds. mc is the chunk's index on its stage, gmc that in the model; sends and receives have neither, and
+// follow the passes of their stage in order.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/base/words.hpp"
@@ -57,7 +57,7 @@ constexpr std::array kind_names{KindName{"forward-compute", Kind::forward},
                                 KindName{"embedding-grads-all-reduce", Kind::tied_reduction},
                                 KindName{"optimizer", Kind::optimizer}};
 
-/// Kinds that are known and have no use, and why.
+/// Kinds that are ignored, with the reason.
 struct UnusedName {
   std::string_view name;
   std::string_view reason;
@@ -84,7 +84,7 @@ constexpr bool is_needed(Column column) {
          column == Column::duration || column == Column::mb_id;
 }
 
-/// One operation. Numbers that a row does not have are -1.
+/// One operation. Missing numbers are -1.
 struct Row {
   std::uint32_t replica = 0;
   std::uint32_t stage = 0;
@@ -99,22 +99,22 @@ struct Row {
   Kind kind = Kind::other;
 };
 
-/// Time stamps of hosts and lengths from devices do not fit each other better than this, in nanoseconds.
+/// The most by which time stamps of hosts and durations of devices disagree, in nanoseconds.
 constexpr std::int64_t clock_mismatch = 250'000;
 constexpr double nanoseconds_per_second = 1e9;
-/// Seconds: as an epoch they last until 2033.
+/// In seconds; as an epoch until 2033.
 constexpr double latest_start = 2e9;
 constexpr double longest = 86'400;
-/// Longer than any operation of a training run: one that seems to last longer is in another unit.
+/// Longer than any operation of a training run: a longer one is in another unit.
 constexpr double longest_seen = 10;
-constexpr std::size_t most_names = 100; ///< of operations that are not used
+constexpr std::size_t most_names = 100; ///< of ignored operations
 
-/// What all files hold.
+/// The content of all files.
 struct Found {
   std::vector<Row> rows;
   std::map<std::string, std::size_t, std::less<>> unused;
   double largest_start = 0;
-  bool single_precision = true; ///< every start is a float's
+  bool single_precision = true; ///< every start fits a float
 };
 
 class Reader {
@@ -189,7 +189,7 @@ private:
     return true;
   }
 
-  /// A whole number up to `most`; -1 says that there is none, which some columns may.
+  /// An integer up to `most`; some columns allow -1 for none.
   std::int64_t whole(Column column, std::int64_t least, std::int64_t most) {
     if (at_[static_cast<std::size_t>(column)] == none) return -1;
     const std::string_view text = field(column);
@@ -199,13 +199,13 @@ private:
     return least;
   }
 
-  /// Times of one column that are out of range: in another unit, all are. They are reported once.
+  /// Times of one column that are out of range: in another unit, all are, so they are reported once.
   struct OutOfRange {
     std::size_t count = 0;
     Problem first{};
   };
 
-  /// "; are these microseconds?", where in that unit `value` is one of up to `most` seconds.
+  /// "; are these microseconds?" if in that unit `value` is at most `most` seconds.
   static std::string unit_question(double value, double most) {
     for (const auto& [per_second, name] :
          {std::pair{1e3, "milliseconds"}, std::pair{1e6, "microseconds"}, std::pair{1e9, "nanoseconds"}})
@@ -213,7 +213,7 @@ private:
     return {};
   }
 
-  /// Seconds; `usual` is the most that is likely.
+  /// Seconds; `usual` is the largest plausible value.
   double seconds(Column column, double least, double most, double usual) {
     const std::string_view text = field(column);
     const std::optional<double> value = decimal_of(text);
@@ -291,7 +291,7 @@ private:
   Problems problems_;
 };
 
-/// Makes a Recorded of rows.
+/// Converts rows to a Recorded.
 class Conversion {
 public:
   Conversion(Found found, const ImportOptions& options) : found_{std::move(found)} {
@@ -332,7 +332,7 @@ private:
     return static_cast<std::size_t>(std::max(row.chunk_of_stage, std::int64_t{0})) * stages_ + row.stage;
   }
 
-  /// Ranks of one stage and replica (tensor parallelism) do the same: the lowest is taken.
+  /// Ranks of one stage and replica (tensor parallelism) run the same: keeps the lowest.
   void keep_one_rank() {
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> lowest;
     for (const Row& row : found_.rows) {
@@ -352,7 +352,7 @@ private:
     });
   }
 
-  /// Of a stage in a step: of forwards, then of backwards.
+  /// Of a stage in a step: forwards, then backwards.
   using PassesByDirection = std::array<std::vector<Task>, 2>;
 
   void add_task(const Row& row, PassesByDirection& senders, PassesByDirection& receivers) {
@@ -365,7 +365,7 @@ private:
     if (chunk > 0) (forward ? receivers[0] : senders[1]).push_back(task);
   }
 
-  /// The operations of a stage in a step, kind by kind as they ran.
+  /// The operations of a stage in a step, by kind in time order.
   void convert(std::span<const Row> rows) {
     PassesByDirection senders;
     PassesByDirection receivers;
@@ -392,7 +392,7 @@ private:
     }
   }
 
-  /// The k-th send of a stage is of its k-th pass that sends anything, and so with receives.
+  /// The k-th send of a stage belongs to its k-th pass that sends; the same for receives.
   void add_transfer(const Row& row, PassesByDirection& passes) {
     const bool forward = row.kind == Kind::forward_send || row.kind == Kind::forward_recv;
     std::vector<Task>& list = passes[forward ? 0 : 1];
@@ -415,8 +415,7 @@ private:
                                    .end = row.end});
   }
 
-  /// A stage exchanges with one that has no passes: of the last one with those after it, of the first with those
-  /// before.
+  /// Notes that a stage exchanges with one without passes: the last one with later ones, the first with earlier ones.
   void note_missing_neighbour(const Row& row) {
     const bool behind = row.kind == Kind::forward_send || row.kind == Kind::backward_recv;
     if (behind ? row.stage + std::size_t{1} >= chunks_ : row.stage == 0) missing_.insert({row.stage, behind});
@@ -453,10 +452,10 @@ private:
   std::size_t chunks_ = 1;
   std::pair<std::tuple<std::uint32_t, std::int64_t, std::uint32_t>, Kind> counted_{};
   std::size_t count_ = 0;
-  std::set<std::pair<std::uint32_t, bool>> missing_; ///< stages with a neighbour that has no passes; true: behind
+  std::set<std::pair<std::uint32_t, bool>> missing_; ///< stages with a neighbour without passes; true: a later one
 };
 
-/// How many microbatches the rows of one file have.
+/// The number of microbatches in the rows of one file.
 std::int64_t microbatches_of(std::span<const Row> rows) {
   std::int64_t last = -1;
   for (const Row& row : rows)
@@ -471,7 +470,7 @@ Recorded read_op_trace(std::span<const ImportFile> files, const ImportOptions& o
   for (const ImportFile& file : files) all += static_cast<double>(file.bytes.size());
   Found found;
   double before = 0;
-  const ImportFile* first = nullptr; ///< that has passes, of so many microbatches
+  const ImportFile* first = nullptr; ///< the first file with passes, and its number of microbatches
   std::int64_t microbatches = 0;
   for (const ImportFile& file : files) {
     const auto size = static_cast<double>(file.bytes.size());

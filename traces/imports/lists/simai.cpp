@@ -7,10 +7,10 @@
 //   attention_column  -1  1750840 ALLGATHER 50331648  875420 REDUCESCATTER 0  875420 NONE 0  100
 // clang-format on
 //
-// with name, dependency, and of forward, input gradient and weight gradient each the time in ticks, which are
-// nanoseconds, a collective and its bytes; then the time of the update. AICB writes the rows of one stage, all layers
-// of which follow "embedding_layer", once per microbatch; rows before the first and after the last microbatch are of
-// the step. A heading without pp (ASTRA-sim) is of a whole model.
+// with name, dependency, and for forward, input gradient and weight gradient each the time in ticks (nanoseconds), a
+// collective and its bytes; then the time of the update. AICB writes the rows of one stage once per microbatch: all its
+// layers after "embedding_layer". Rows before the first and after the last microbatch belong to the step. A heading
+// without pp (ASTRA-sim) describes a whole model.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/base/words.hpp"
@@ -58,7 +58,7 @@ struct Heading {
   }
 };
 
-/// What one microbatch takes on what the rows are of.
+/// The times of one microbatch on the stage or model of the rows.
 struct Work {
   Times embedding{}, head{};
   std::vector<Times> layers;
@@ -97,7 +97,7 @@ private:
     return found;
   }
 
-  /// A whole number; AICB may write a division's result, "2097152.0".
+  /// An integer; AICB may write a division's result, "2097152.0".
   [[nodiscard]] std::uint64_t number(std::string_view text, std::uint64_t most) const {
     std::string_view rest = text;
     const std::string_view digits = take_digits(rest);
@@ -123,7 +123,7 @@ private:
     }
   }
 
-  /// `text` is what is after the name of `row`.
+  /// `text` is the part after the name of `row`.
   void read_cells(std::string_view text, Row& row) {
     std::array<std::string_view, columns - 1> cells;
     for (std::string_view& cell : cells)
@@ -175,7 +175,7 @@ private:
     return row.name.starts_with("embedding") && row.name != "embedding_grads";
   }
 
-  /// Rows [first, last) that are of microbatches, and how many those are.
+  /// The rows [first, last) of microbatches, and the number of microbatches.
   struct Rows {
     std::size_t first = 0, last = 0, microbatches = 1;
   };
@@ -191,8 +191,8 @@ private:
             static_cast<std::size_t>(std::count_if(begin, end, begins_microbatch))};
   }
 
-  /// The mean over the microbatches that the file has, layer by layer. A layer begins with its attention; where there
-  /// is none, every row is a layer.
+  /// The mean over the microbatches in the file, layer by layer. A layer begins with its attention; without attention,
+  /// every row is a layer.
   Work work_of_microbatch() {
     const Rows rows = rows_of_microbatches();
     note_rows(rows);
@@ -215,7 +215,7 @@ private:
                                             rows.microbatches, shape_.microbatches));
   }
 
-  /// Over all microbatches of the file.
+  /// The sum over all microbatches of the file.
   Work sums_of(const Rows& rows) {
     const auto is_attention = [](const Row& row) { return row.name.starts_with("attention"); };
     const bool has_attention = std::ranges::any_of(rows_, is_attention);
@@ -243,7 +243,7 @@ private:
     return work;
   }
 
-  /// Layers in order, spread evenly over the chunks: over those of a stage, all of which are alike, or over all.
+  /// Layers in order, distributed evenly over the chunks: of a stage, all of which are equal, or of the model.
   [[nodiscard]] std::vector<Times> chunk_times(const Work& work) const {
     std::vector<Times> chunks(shape_.chunks());
     const std::size_t parts = of_one_stage_ ? shape_.vpp : shape_.chunks();
@@ -285,7 +285,7 @@ private:
   }
 
   static constexpr std::array<std::string_view, 4> keys{"pp", "vpp", "ga", "pp_comm"};
-  static constexpr std::uint64_t most_rows = 10'000'000; ///< so that sums of most_time cannot overflow
+  static constexpr std::uint64_t most_rows = 10'000'000; ///< sums of most_time cannot overflow
   static constexpr std::uint64_t most_time = static_cast<std::uint64_t>(max_duration.count()) / 1000;
 
   std::string_view text_;

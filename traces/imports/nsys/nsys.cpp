@@ -1,5 +1,5 @@
-// Nsight Systems, exported to SQLite, as an import format: tasks and transfers by NVTX ranges and the kernels that were
-// launched in them. Which thread of which file is which stage of which replica, and when its tasks ran.
+// Nsight Systems, exported to SQLite, as an import format: tasks and transfers from NVTX ranges and the kernels
+// launched in them. Assigns threads of files to stages and replicas, and finds when tasks ran.
 
 #include "ppsim/base/error.hpp"
 
@@ -22,7 +22,7 @@ using Kind = PpAction::Kind;
 constexpr std::string_view how_to_profile = "run with 'nsys profile --trace=cuda,nvtx' and NVTX ranges named as in "
                                             "PyTorch, PP:0F3, then 'nsys export --type sqlite'";
 
-/// One range with its step, on the clock of all files.
+/// One range with its step, on the common clock.
 struct Done {
   const NsysRange* range = nullptr;
   Task task{};
@@ -30,12 +30,12 @@ struct Done {
   std::int64_t shift = 0; ///< to be added to times
 };
 
-/// What errors name.
+/// The files, for errors.
 std::string name_of(const auto& files) {
   return files.size() == 1 ? files.front().name : fmt::format("{} files", files.size());
 }
 
-/// What one thread did.
+/// The ranges of one thread.
 struct Rank {
   std::vector<Done> done;
   std::set<std::uint32_t> chunks;
@@ -43,7 +43,7 @@ struct Rank {
   std::uint32_t replica = 0;
 };
 
-/// Returns how many ranges went, of a step that began before the recording.
+/// Returns the number of dropped ranges, of a step that began before the recording.
 std::size_t number_steps(Rank& rank) {
   std::vector<PpAction> actions;
   actions.reserve(rank.done.size());
@@ -54,7 +54,7 @@ std::size_t number_steps(Rank& rank) {
   return found.cut;
 }
 
-/// Timers say no microbatch: the first forward of a step is that of microbatch 0. A step ends with its optimizer.
+/// Timers have no microbatch: the first forward of a step is that of microbatch 0. A step ends with its optimizer.
 void number_timers(Rank& rank) {
   std::int64_t step = 0;
   std::size_t forwards = 0;
@@ -109,7 +109,7 @@ private:
       first = std::min(first, file.utc.value_or(0));
       last = std::max(last, file.utc.value_or(0));
     }
-    constexpr std::int64_t longest = std::int64_t{1} << 50U; // thirteen days: no session of the same run
+    constexpr std::int64_t longest = std::int64_t{1} << 50U; // 13 days: longer than any session of one run
     known = known && last - first < longest;
     std::set<std::string> hosts;
     for (const NsysFile& file : files_) hosts.insert(file.host);
@@ -136,7 +136,7 @@ private:
     }
   }
 
-  /// A rank is a thread that has tasks.
+  /// A rank is a thread with tasks.
   void add_rank(std::span<const NsysRange> ranges, std::int64_t shift, bool annotated) {
     Rank rank;
     for (const NsysRange& range : ranges) {
@@ -153,7 +153,7 @@ private:
       recorded_.dropped["ranges of threads that have no tasks"] += rank.done.size();
   }
 
-  /// Ranks that run the same chunks are one stage of several replicas; stages stand in the order of their chunks.
+  /// Ranks that run the same chunks are one stage of several replicas; stages are sorted by their chunks.
   void place_by_chunks() {
     std::map<std::set<std::uint32_t>, std::uint32_t> stages;
     for (const Rank& rank : ranks_) stages.emplace(rank.chunks, 0);
@@ -185,7 +185,7 @@ private:
           "ranks with the same chunks were taken as data-parallel replicas, in the order of the files");
   }
 
-  /// Nothing but the order says which stage it is: as in Megatron-LM, ranks of one stage follow one another.
+  /// The stage follows only from the order: as in Megatron-LM, ranks of one stage are consecutive.
   void place_by_order() {
     if (options_.vpp.value_or(1) != 1)
       refuse("timers do not say which chunk a pass belongs to", "use NVTX ranges like PP:0F3, or --vpp 1");
@@ -205,7 +205,7 @@ private:
                                  "microbatches in the order in which they ran");
   }
 
-  /// What runs after the last optimizer is of a step whose end was not seen; without one nothing can be told.
+  /// Ranges after the last optimizer belong to an incomplete step; without an optimizer, steps cannot be separated.
   void keep_whole_steps(Rank& rank) {
     const auto is_optimizer = [](const Done& done) { return done.range->action.kind == Kind::optimizer; };
     const auto last = std::ranges::find_if(rank.done.rbegin(), rank.done.rend(), is_optimizer);
@@ -214,7 +214,7 @@ private:
     rank.done.erase(last.base(), rank.done.end());
   }
 
-  /// When each range ran on the device; nothing where it launched no kernel.
+  /// When each range ran on the device; none if it launched no kernel.
   std::vector<std::optional<Stretch>> device_times(const Rank& rank) {
     MainStream main_stream;
     for (const Done& done : rank.done)
@@ -273,7 +273,7 @@ private:
       recorded_.updates.push_back({rank.replica, rank.stage, done.step, UpdateEvent::Kind::optimizer, 0, start, end});
       return;
     case Kind::shard:
-      return; // not kept by the reader of files
+      return; // the file reader drops them
     }
   }
 
@@ -293,8 +293,8 @@ private:
   const ImportOptions& options_;
   std::vector<std::int64_t> shifts_; ///< by file
   std::vector<Rank> ranks_;
-  std::size_t on_processor_ = 0;    ///< tasks that have the time of their range
-  std::size_t without_kernels_ = 0; ///< tasks that take no time
+  std::size_t on_processor_ = 0;    ///< tasks with the time of their range
+  std::size_t without_kernels_ = 0; ///< tasks of zero length
   Recorded recorded_;
 };
 

@@ -1,5 +1,5 @@
-// The tables of `nsys export --type sqlite` (docs.nvidia.com, Nsight Systems, exporter schema). They are made when
-// there is something to put into them, and their columns vary, so that all of them may be missing.
+// The tables of `nsys export --type sqlite` (docs.nvidia.com, Nsight Systems, exporter schema). Tables exist only if
+// they have content, and their columns vary, so any of them may be missing.
 //
 //   NVTX_EVENTS                   start, end, eventType, text, textId, globalTid: what the program says it does
 //   CUPTI_ACTIVITY_KIND_RUNTIME   start, globalTid, correlationId: the calls that launch kernels
@@ -25,7 +25,7 @@ using Kind = PpAction::Kind;
 
 constexpr std::int64_t push_pop_range = 59; ///< NvtxPushPopRange of ENUM_NSYS_EVENT_TYPE
 constexpr std::int64_t start_end_range = 60;
-constexpr unsigned thread_bits = 24; ///< of a globalTid; what is before them is the process
+constexpr unsigned thread_bits = 24; ///< of a globalTid; the bits before are the process
 constexpr const char* stray_transfer = "NCCL sends and receives outside of PP:SEND and PP:RECV";
 constexpr std::size_t deepest_nesting = 64;
 
@@ -50,12 +50,12 @@ bool is_transfer_timer(std::string_view name) {
          (name.ends_with("-send") || name.ends_with("-recv"));
 }
 
-bool says_something(std::string_view name) {
+bool has_content(std::string_view name) {
   return name.starts_with("PP:") || name.starts_with("Optimizer.step#") || is_nccl_call(name) || timer_action(name) ||
          is_transfer_timer(name);
 }
 
-/// A call that launched something inside a range.
+/// A call that launched work inside a range.
 struct Launch {
   std::uint64_t process = 0;
   std::int64_t correlation = 0;
@@ -74,7 +74,7 @@ public:
       process_known_ = has("CUPTI_ACTIVITY_KIND_KERNEL", "globalPid");
       read_launches();
       read_kernels("CUPTI_ACTIVITY_KIND_KERNEL");
-      read_kernels("CUPTI_ACTIVITY_KIND_GRAPH_TRACE"); // graphs that are traced as a whole
+      read_kernels("CUPTI_ACTIVITY_KIND_GRAPH_TRACE"); // graphs traced as a whole
       read_kernels("CUPTI_ACTIVITY_KIND_MEMCPY", true);
       read_kernels("CUPTI_ACTIVITY_KIND_MEMSET", true);
     }
@@ -95,7 +95,7 @@ private:
       const std::optional<std::int64_t> id = row.integer(0);
       if (!id) return;
       if (is_send_recv(row.text(1))) send_recv_.insert(*id);
-      if (says_something(row.text(1))) texts_.emplace(*id, row.text(1));
+      if (has_content(row.text(1))) texts_.emplace(*id, row.text(1));
     });
   }
 
@@ -108,7 +108,7 @@ private:
                      if (name.empty() && row.integer(4))
                        if (const auto found = texts_.find(*row.integer(4)); found != texts_.end()) name = found->second;
                      name = name.substr(0, name.find(',')); // PyTorch's emit_nvtx() appends ", op_id = 12"
-                     if (says_something(name)) add_range(name, row);
+                     if (has_content(name)) add_range(name, row);
                    });
     std::ranges::stable_sort(file_.ranges, {}, [](const NsysRange& range) {
       return std::pair{range.thread, range.start};
@@ -121,7 +121,7 @@ private:
     nest_ranges();
   }
 
-  /// Notes of each range which one was opened last of those that were still open on its thread when it began.
+  /// Finds the enclosing range of each range: the last opened one that was still open on its thread.
   void nest_ranges() {
     around_.resize(file_.ranges.size());
     std::vector<std::size_t> open;
@@ -168,7 +168,7 @@ private:
     });
   }
 
-  /// The innermost range of a thread that was open at a time.
+  /// The innermost open range of a thread at a time.
   [[nodiscard]] std::optional<std::size_t> range_at(std::uint64_t thread, std::int64_t time) {
     const auto first = first_of_.find(thread);
     if (first == first_of_.end()) return std::nullopt;
@@ -188,8 +188,8 @@ private:
     return at;
   }
 
-  /// The range that a call belongs to. Backwards are launched by threads of autograd, which have no ranges: theirs are
-  /// those of the thread that waits for them.
+  /// The range of a call. Backwards are launched by threads of autograd without ranges: they use those of the thread
+  /// that waits for them.
   [[nodiscard]] std::optional<std::size_t> range_of(std::uint64_t thread, std::int64_t time) {
     if (first_of_.contains(thread)) return range_at(thread, time);
     const auto threads = threads_of_.find(thread >> thread_bits);
@@ -251,13 +251,13 @@ private:
 
   SqliteReader database_;
   NsysFile file_;
-  std::unordered_map<std::int64_t, std::string> texts_;     ///< by id: those that say something
-  std::unordered_set<std::int64_t> send_recv_;              ///< ids of names of NCCL's kernels of sends and receives
-  std::vector<std::optional<std::size_t>> around_;          ///< by range: the one around it
+  std::unordered_map<std::int64_t, std::string> texts_;     ///< by id: those with relevant content
+  std::unordered_set<std::int64_t> send_recv_;              ///< ids of names of NCCL's send and receive kernels
+  std::vector<std::optional<std::size_t>> around_;          ///< by range: the enclosing one
   std::unordered_map<std::uint64_t, std::size_t> first_of_; ///< by thread: its first range
   std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> threads_of_; ///< by process: those with ranges
   std::vector<Launch> launches_;
-  bool process_known_ = false; ///< kernels say their process
+  bool process_known_ = false; ///< kernels have their process
 };
 
 } // namespace

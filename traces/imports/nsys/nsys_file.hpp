@@ -1,5 +1,5 @@
 #pragma once
-// One export of Nsight Systems, as far as pipelines are concerned.
+// One export of Nsight Systems, as far as it concerns pipelines.
 
 #include "ppsim/traces/import.hpp"
 
@@ -14,28 +14,28 @@
 
 namespace ppsim::traces {
 
-/// An NVTX range that says what was done, in nanoseconds of the session.
+/// An NVTX range of an action, in nanoseconds of the session.
 struct NsysRange {
   std::uint64_t thread = 0; ///< globalTid: process and thread
   std::int64_t start = 0;
   std::int64_t end = 0;
   PpAction action{};
-  bool is_timer = false; ///< of Megatron-LM, which does not say the microbatch
+  bool is_timer = false; ///< from Megatron-LM, without the microbatch
   Extents extents{};
 };
 
-/// What one file holds.
+/// The content of one file.
 struct NsysFile {
   std::string name;
   std::vector<NsysRange> ranges;   ///< by thread, then by start
-  std::optional<std::int64_t> utc; ///< of the moment zero
+  std::optional<std::int64_t> utc; ///< of time zero
   std::string host;                ///< may be empty
   std::string device;              ///< as above: its name
   bool has_kernels = false;
   std::map<std::string, std::size_t> dropped; ///< reason: how many
 };
 
-/// Reads an export from its bytes (perhaps gzip). Throws Error (bad_input) with file and remedy.
+/// Reads an export from its bytes (possibly gzip). Throws Error (bad_input) with file and remedy.
 [[nodiscard]] NsysFile read_nsys_file(const ImportFile& file);
 
 } // namespace ppsim::traces

@@ -10,11 +10,11 @@
 namespace ppsim::traces {
 namespace {
 
-constexpr int steps_between_looks = 10'000; ///< of SQLite's machine
+constexpr int steps_between_looks = 10'000; ///< steps of SQLite's virtual machine
 constexpr std::int64_t least_looks = 10'000;
 constexpr std::int64_t bytes_per_look = 1000; ///< a row takes about 30 steps and more than 3 bytes
 
-/// Only reading is allowed, and asking for a table's columns.
+/// Allows only reading, and queries of a table's columns.
 int authorize(void* /*unused*/, int action, const char* first, const char* /*second*/, const char* /*database*/,
               const char* /*trigger*/) {
   if (action == SQLITE_SELECT || action == SQLITE_READ) return SQLITE_OK;
@@ -73,15 +73,15 @@ SqliteReader::SqliteReader(std::string_view bytes, std::string_view name)
   database_.reset(opened);
   if (status != SQLITE_OK) refuse(status);
   harden();
-  // SQLite asks for bytes that are not const, and does not write to what is read only.
+  // SQLite's parameter is not const, but it does not write to read-only data.
   auto* data =
       reinterpret_cast<unsigned char*>(const_cast<char*>(bytes.data())); // NOLINT(*-reinterpret-cast,*-const-cast)
   const auto size = static_cast<sqlite3_int64>(bytes.size());
   if (const int read = sqlite3_deserialize(opened, "main", data, size, size, SQLITE_DESERIALIZE_READONLY);
       read != SQLITE_OK)
     refuse(read);
-  sqlite3_set_authorizer(opened, authorize, nullptr); // not before, as deserializing is attaching to SQLite
-  (void)has_table("sqlite_master");                   // reads the schema: what is not a database is found out now
+  sqlite3_set_authorizer(opened, authorize, nullptr); // not before, because deserialising attaches to SQLite
+  (void)has_table("sqlite_master");                   // reads the schema: detects files that are not a database
 }
 
 void SqliteReader::harden() {
@@ -133,7 +133,7 @@ bool SqliteReader::next(Scan& scan) {
   return false;
 }
 
-/// Whether it is a table proper: views and virtual tables have no pages of their own.
+/// Whether it is a real table: views and virtual tables have no pages.
 bool SqliteReader::has_table(std::string_view table) {
   Scan scan{prepare("SELECT type, name, rootpage FROM sqlite_master"), {0, 1, 2}};
   bool found = false;

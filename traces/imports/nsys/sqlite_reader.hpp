@@ -1,5 +1,5 @@
 #pragma once
-// A database of SQLite that somebody else made, in memory: read only, and trusted in nothing.
+// An untrusted SQLite database in memory, read only.
 
 #include "ppsim/base/error.hpp"
 
@@ -15,32 +15,32 @@ struct sqlite3_stmt;
 
 namespace ppsim::traces {
 
-/// One row of a table, while it is read. Columns that the table does not have are null.
+/// The current row of a table. Columns that the table does not have are null.
 class SqliteRow {
 public:
   SqliteRow(sqlite3_stmt* statement, const std::vector<int>& columns) : statement_{statement}, columns_{&columns} {}
-  /// A whole number; none where it is null or something else.
+  /// An integer; none if it is null or something else.
   [[nodiscard]] std::optional<std::int64_t> integer(std::size_t column) const;
-  /// The same, but none beyond +-2^59: a few of them can be added and subtracted without a care.
+  /// The same, but none beyond +-2^59: a few of them can be added and subtracted safely.
   [[nodiscard]] std::optional<std::int64_t> time(std::size_t column) const;
-  /// Text; empty where it is null or something else. Valid until the next row.
+  /// Text; empty if it is null or something else. Valid until the next row.
   [[nodiscard]] std::string_view text(std::size_t column) const;
 
 private:
   sqlite3_stmt* statement_;
-  const std::vector<int>* columns_; ///< by column that was asked for: that of the statement, or -1
+  const std::vector<int>* columns_; ///< by requested column: the statement's column, or -1
 };
 
-/// Reads whole tables; views, virtual tables, triggers and functions of the file do nothing.
+/// Reads whole tables; views, virtual tables, triggers and functions of the file have no effect.
 class SqliteReader {
 public:
-  /// `bytes` outlive the reader. Throws Error (bad_input, `name`) for what is not a database; later calls throw it for
-  /// what is broken, or takes far longer to read than a file of that size should.
+  /// `bytes` must outlive the reader. Throws Error (bad_input, `name`) if it is not a database; later calls throw it
+  /// for corrupt content, or if reading takes far longer than the file's size justifies.
   SqliteReader(std::string_view bytes, std::string_view name);
 
-  /// Columns of a table; empty where there is no such table.
+  /// Columns of a table; empty if there is no such table.
   [[nodiscard]] std::vector<std::string> columns(std::string_view table);
-  /// Calls take(SqliteRow) for every row of a table, if it is there, with these columns, of which it may lack some.
+  /// Calls take(SqliteRow) for every row of a table, if it exists, with these columns, some of which may be missing.
   template <class Take>
   void each(std::string_view table, const std::vector<std::string_view>& wanted, const Take& take) {
     Scan scan = begin(table, wanted);
@@ -66,7 +66,7 @@ private:
   [[noreturn]] void refuse(int status) const;
 
   std::string name_;
-  std::unique_ptr<std::int64_t> patience_; ///< calls of the progress handler that are left; its place does not move
+  std::unique_ptr<std::int64_t> patience_; ///< remaining calls of the progress handler; at a stable address
   std::unique_ptr<sqlite3, Close> database_;
 };
 

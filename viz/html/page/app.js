@@ -1,6 +1,6 @@
-// The page: what is shown, and what keys, pointer and address do to it.
+// The page: its visible content, and its reactions to keys, pointer and address.
 
-const leastHeight = 300;  // for what is said beside the chart
+const leastHeight = 300;  // for the sentences beside the chart
 
 class Page {
   /**
@@ -46,7 +46,7 @@ class Page {
     this.theme = theme;
     this.reportOpen = report.open;
   }
-  /** Leaves the document without it. */
+  /** Removes the page from the document. */
   close() {
     this.closing.abort();
     this.resized.disconnect();
@@ -54,7 +54,7 @@ class Page {
     clearTimeout(this.keeping);
   }
 
-  /** All of a few; of many the one to take and the fastest besides that does the same work. */
+  /** Runs shown at first: all if few; otherwise the recommended one and the fastest other one with the same work. */
   firstShown() {
     if (this.runs.length <= 4) return this.runs.map((_, i) => i);
     const taken = this.runs.indexOf(this.current);
@@ -152,7 +152,7 @@ class Page {
 
   // ---- the view
 
-  /** Takes the room there is, or less where the lanes need less. */
+  /** Uses the available space, or less if the lanes need less. */
   resize() {
     this.width = this.root.clientWidth;
     this.work.style.height = '';
@@ -169,7 +169,7 @@ class Page {
     this.spacer.style.height = `${Math.max(0, high - this.viewport.clientHeight)}px`;
     this.changed();
   }
-  /** Draws at the next frame, once. */
+  /** Redraws once, at the next frame. */
   changed() {
     this.pending ||= requestAnimationFrame(() => this.draw());
     clearTimeout(this.keeping);
@@ -192,7 +192,7 @@ class Page {
     this.view.end = this.view.start + length;
     this.changed();
   }
-  /** Makes what is seen `factor` times as long; what is at `x` stays. */
+  /** Multiplies the visible time by `factor`; the time at `x` stays in place. */
   zoom(factor, x = gutter + this.chart.plotWidth() / 2) {
     const time = this.chart.timeAt(x);
     this.setSpan(time - (time - this.view.start) * factor, time + (this.view.end - time) * factor);
@@ -218,7 +218,7 @@ class Page {
     this.legendPlace.replaceChildren(legend(this));
     if (this.runTable) this.runTable.fill();
   }
-  /** Makes the tables those of `run`. */
+  /** Shows `run` in the tables. */
   look(run) {
     this.current = run;
     this.root.querySelector('.headline').textContent = run.headline.join(' · ');
@@ -287,7 +287,7 @@ class Page {
         words}”: 3F17 is the forward of microbatch 17 on chunk 3; mb 17 and stage 3 work as well. There are ${
         run.stages} stages, ${run.chunks} chunks and ${run.microbatches} microbatches, counted from 0.`;
   }
-  /** The runs that are searched: those that are shown, first the one that the tables are of. */
+  /** The runs to search: those shown, starting with the one in the tables. */
   searched() {
     const shown = this.view.shown.map((i) => this.runs[i]);
     return [...shown.filter((run) => run === this.current), ...shown.filter((run) => run !== this.current)];
@@ -478,7 +478,7 @@ class Page {
     if (!same && (before || this.view.hovered)) this.changed();
   }
 
-  // ---- the address keeps the view
+  // ---- the view in the address
 
   keepAddress() {
     const {view} = this;
@@ -498,7 +498,7 @@ class Page {
       // some browsers count how often a page does that
     }
   }
-  /** What stands in the address, as far as this page has it. */
+  /** Reads the settings in the address that exist on this page. */
   readAddress() {
     if (location.hash === this.address || location.hash.length < 2) return;
     const said = new Map(location.hash.slice(1).split('&').map((word) => word.split('=')));

@@ -47,7 +47,7 @@ class Chart {
     this.pixels = {};
   }
 
-  /** Colours, hatches and digits for a theme and a screen; the hatches are ready when the promise is. */
+  /** Colours, hatches and digits for a theme and a screen; the promise resolves when the hatches are ready. */
   async dress(dark, scale) {
     this.theme = dark ? themes.dark : themes.light;
     this.scale = scale;
@@ -76,7 +76,7 @@ class Chart {
     return Math.max(50, this.width - gutter - 10);
   }
 
-  /** Sets the lanes for a view, and how high all of them are together. */
+  /** Sets the lanes for a view and their total height. */
   layout(view) {
     const shown = view.shown.map((number) => this.runs[number]);
     const parts = this.paired && shown.length > 1 ? [shown] : shown.map((run) => [run]);
@@ -139,7 +139,7 @@ class Chart {
     this.perNs = this.plotWidth() * scale / (view.end - view.start);  // device pixels
     const key = [view.start, view.end, this.scroll, view.microbatch];
     if (!this.drawn || key.some((value, i) => value !== this.drawn[i])) this.drawLanes();
-    this.drawn = key;  // what is pointed at changes more often than what is under it
+    this.drawn = key;  // the pointer changes more often than the layers below
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.fillStyle = this.theme.ground;
     context.fillRect(0, 0, this.canvas.width, this.canvas.height);
@@ -183,7 +183,7 @@ class Chart {
     return this.view.start + (x - gutter) * (this.view.end - this.view.start) / this.plotWidth();
   }
 
-  /** The tasks of a lane that are seen: first and last id. */
+  /** The visible tasks of a lane: first and last id. */
   seen(run, stage) {
     const from = run.offsets[stage], to = run.offsets[stage + 1];
     let first = Math.max(from, lastAtMost(run.start, from, to, this.view.start));
@@ -207,7 +207,7 @@ class Chart {
     this.drawUpdates(lane, box);
   }
 
-  /** More tasks than pixels: each column is divided among the passes as its time is. */
+  /** More tasks than pixels: each column is divided among the passes by their time. */
   drawShares(lane, {top, bottom}) {
     const {run, stage} = lane, {raster, view} = this;
     const to = run.offsets[stage + 1], times = new PassTimes(run, stage);
@@ -232,7 +232,7 @@ class Chart {
     }
   }
 
-  /** Idle spans of at least so many columns. */
+  /** Idle spans at least `least` columns wide. */
   drawIdle({run, stage}, {top, bottom}, least) {
     const longest = longestIdle(run);
     const from = run.idleOffsets[stage], to = run.idleOffsets[stage + 1];
@@ -278,7 +278,7 @@ class Chart {
     if (lane.second) this.drawDeviations(lane, bottom, first, last);
   }
 
-  /** Below measured tasks: longer than predicted or shorter, by colour and by how thick. */
+  /** Below measured tasks: longer or shorter than predicted, by colour and thickness. */
   drawDeviations({run, stage}, bottom, first, last) {
     const predicted = this.runs.find((other) => other !== run);
     const longer = pixelOf('#d55e00'), shorter = pixelOf('#0072b2');
@@ -401,7 +401,7 @@ class Chart {
   laneOf(run, stage) {
     return this.lanes.find((lane) => lane.kind === 'tasks' && lane.run === run && lane.stage === stage);
   }
-  /** Where a task's cell is. */
+  /** Box of a task's cell. */
   boxOf(run, id, lane) {
     let y = axisHeight + lane.y - this.scroll, height = lane.height;
     if (sharesCell(run, id)) {
@@ -449,7 +449,7 @@ class Chart {
     context.stroke();
   }
 
-  /** What is selected or pointed at, and what released it. */
+  /** The selected task, the task under the pointer, and the tasks that released them. */
   drawMarks() {
     const {context, view} = this;
     for (const [target, width] of [[view.hovered, 1.2], [view.selected, 2.4]]) {
@@ -492,7 +492,7 @@ class Chart {
     context.stroke();
   }
 
-  /** What is at a point of the canvas: a task, an idle span, a transfer, memory; null where nothing is. */
+  /** The object at a point of the canvas: a task, idle span, transfer or memory; null if there is none. */
   hit(x, y) {
     if (x < gutter || x > gutter + this.plotWidth() || y < axisHeight) return null;
     const time = this.timeAt(x), at = y - axisHeight + this.scroll;
@@ -524,7 +524,7 @@ class Chart {
   }
 }
 
-/** How much longer a task took than predicted, as a share of that. */
+/** Excess of a task's measured time over the prediction, as a share of the prediction. */
 function deviation(predicted, measured, id) {
   const expected = predicted.end[id] - predicted.start[id];
   return expected > 0 ? (measured.end[id] - measured.start[id]) / expected - 1 : 0;

@@ -1,4 +1,4 @@
-// The data of a page, as arrays: what viz/html/page_data.cpp packed. docs/formats.md has the columns.
+// The data of a page as arrays; the counterpart of viz/html/page_data.cpp. docs/formats.md describes the columns.
 
 /** Bytes of base64 text. */
 function bytesOf(text) {
@@ -151,7 +151,7 @@ class Run {
     }
   }
 
-  /** The name PyTorch gives it: chunk, pass, microbatch. */
+  /** Task name in PyTorch's notation: chunk, pass, microbatch. */
   taskName(id) {
     return `${this.chunk[id]}${'FBIW'[this.pass[id]]}${this.microbatch[id]}`;
   }
@@ -172,7 +172,7 @@ function lastAtMost(values, begin, end, value) {
   return low;
 }
 
-/** The same, near `from`, which is at least begin - 1 and not after the answer. */
+/** The same, searching near `from`, which is at least begin - 1 and at most the result. */
 function lastAtMostFrom(values, from, end, value) {
   let step = 1;
   while (from + step < end && values[from + step] <= value) step *= 2;

@@ -1,4 +1,4 @@
-// What the chart and the tables ask of a run, found once.
+// Values of a run that the chart and the tables need, computed once.
 
 const firstIdleLabel = 7;
 const pathKinds = {
@@ -8,7 +8,7 @@ const pathKinds = {
   optimizer: 3
 };
 
-/** Whether both halves of a pair run in one piece: they share the time and the cell. */
+/** Whether both halves of a pair run as one task: they share the time and the cell. */
 function sharesCell(run, id) {
   if (run.pairing[id] === 0) return false;
   const other = run.pairing[id] === 1 ? id + 1 : id - 1;
@@ -93,7 +93,7 @@ function blockMaxima(values) {
 function longestIdle(run) {
   return run.longestIdle ||= blockMaxima(run.idleEnd.map((end, i) => end - run.idleStart[i]));
 }
-/** What the memory lanes show: bytes, or live activations where no size is known. */
+/** Values of the memory lanes: bytes, or stored activations if no size is known. */
 function memoryCurve(run) {
   if (run.memoryCurve) return run.memoryCurve;
   const inBytes = run.memoryBytes.some((bytes) => bytes > 0);
@@ -151,14 +151,14 @@ function pathSteps(run) {
   return run.pathSteps = steps;
 }
 
-/** The stage that a task waits for: where what released it ran; -1 where that is its own, or nothing. */
+/** Stage that a task waits for: the stage of the releasing task; -1 if it is the task's own stage or none. */
 function peerOf(run, task) {
   if (task < 0 || run.released[task] < 0) return -1;
   const stage = run.stage[run.released[task]];
   return stage === run.stage[task] ? -1 : stage;
 }
 
-/** Stage by stage: how long it waits for which other stage, the longest first, and its longest gap. */
+/** By stage: waiting time for each other stage, longest first, and the longest gap. */
 function waits(run) {
   if (run.waits) return run.waits;
   run.waits = [];

@@ -1,6 +1,6 @@
-// What is said of a task, an idle span, a transfer, or memory at a moment.
+// Sentences about a task, an idle span, a transfer, or memory at a moment.
 
-/** The words of a tooltip: lines of text. */
+/** Lines of text of a tooltip. */
 function shortWords(target, page) {
   const {run, id, stage} = target;
   if (target.kind === 'task') return [`${run.taskName(id)} on stage ${stage}`, spanWords(run.start[id], run.end[id])];
@@ -27,7 +27,7 @@ function memoryWords(target) {
   return memoryCurve(run).inBytes ? `${bytesWords(run.memoryBytes[point])}, ${live}` : live;
 }
 
-/** Fills `into` with all that is known of `target`; what it names can be gone to by `page.select`. */
+/** Fills `into` with all facts about `target`; links in it call `page.select`. */
 function showDetails(into, target, page) {
   const made = target.kind === 'task' ? taskDetails(target, page) :
       target.kind === 'idle'          ? idleDetails(target, page) :
@@ -74,7 +74,7 @@ function releaseDetails(run, id, page) {
   const [before, after] = releaseWords[page.data.causes[run.cause[id]]] || ['', ''];
   return [before, goTo(page, run, releaser), after, element('kbd', {}, 'Enter')];
 }
-/** The idle span that ends where `id` starts; -1 where there is none. */
+/** The idle span before `id`; -1 if there is none. */
 function gapBefore(run, id) {
   const stage = run.stage[id];
   const i = lastAtMost(run.idleStart, run.idleOffsets[stage], run.idleOffsets[stage + 1], run.start[id] - 1);
@@ -134,7 +134,7 @@ function idleDetails({run, id, stage}, page) {
   return made;
 }
 
-/** What the critical path ends with. */
+/** Last step of the critical path. */
 function lastOfPath(run, page) {
   const [task, kind, , number] = run.path[run.path.length - 1];
   if (kind === pathKinds.optimizer) return `the optimizer step of stage ${number}`;

@@ -1,11 +1,11 @@
-// The playground: knobs whose settings are the words of a command line, simulated in the page by ppsim itself.
+// The playground: controls that set the options of a command line, simulated in the page by ppsim itself.
 
 const shipped = {
   schedules: ['1f1b', 'interleaved', 'zb-h1', 'zb-v'],
   most: 4
 };
 
-/** What a knob may be set to, and the words it stands for; a first value of null: the option is left out. */
+/** Values of each control and its option; a first value of null omits the option. */
 const knobs = [
   {option: 'stages', label: 'stages p', values: span(1, 32, 1), start: 4}, {
     option: 'mb',
@@ -48,7 +48,7 @@ function span(from, to, by) {
 class Playground {
   constructor(root, schedules) {
     this.root = root;
-    this.engine = null;  // see makeEngine(); null while it is compiled
+    this.engine = null;  // see makeEngine(); null until compiled
     this.settings = Object.fromEntries(knobs.map(({option, start}) => [option, start]));
     this.schedules = schedules;
     this.chosen = ['interleaved', 'zb-v'];
@@ -68,7 +68,7 @@ class Playground {
   }
 
   build() {
-    this.shown = [];  // what brings the sliders up to date
+    this.shown = [];  // updates the sliders
     this.errors = element('div', {class: 'errors', role: 'alert'});
     this.command = element('code');
     this.took = element('span', {class: 'hint'});
@@ -149,7 +149,7 @@ class Playground {
       if (value !== null && !(option === 'comm' && value === 0)) words.push(`--${option}`, `${value}${unit || ''}`);
     }
     const at = words.indexOf('--backward');
-    if (this.settings['weight-grad'] !== null && at >= 0) {  // the two halves, where one is said
+    if (this.settings['weight-grad'] !== null && at >= 0) {  // the two halves, if one is given
       const input = this.settings.backward - this.settings['weight-grad'];
       words.splice(at, 2, '--input-grad', `${Number(input.toFixed(6))}ms`);
     }
@@ -183,7 +183,7 @@ class Playground {
         ...Array.from(new Set((answer.notes || []).flat()), (note) => element('p', {class: 'hint'}, note)));
     this.showPage(answer.data);
   }
-  /** Instead of a run. */
+  /** Shows a message instead of a run. */
   say(words) {
     this.command.textContent = this.took.textContent = '';
     this.errors.replaceChildren(element('p', {}, words));
@@ -198,7 +198,7 @@ class Playground {
     window.ppsim = this.page;
   }
 
-  // ---- the address says the settings
+  // ---- settings in the address
 
   prefix() {
     const words = this.wordsOf(this.chosen.join(',') || 'none');
@@ -259,14 +259,14 @@ function nearest(values, value) {
 function shellWord(word) {
   return /^[\w\-.,:/=+*|]+$/.test(word) ? word : `'${word.replace(/'/g, '\'\\\'\'')}'`;
 }
-/** Words of a command line: quoted parts and what stands beside them are one word; a backslash keeps the next sign. */
+/** Words of a command line: quoted parts join the text next to them; a backslash keeps the next character. */
 function splitWords(text) {
   return Array.from(
       text.matchAll(/(?:'[^']*'|"[^"]*"|\\.|[^\s'"\\])+/g),
       ([word]) => word.replace(/'([^']*)'|"([^"]*)"|\\(.)/g, (_, single, double, kept) => single ?? double ?? kept));
 }
 
-/** ppsim as a function: the words of several command lines in, the data of one page out. */
+/** ppsim as a function: words of several command lines in, data of one page out. */
 async function makeEngine(module) {
   const engine = await createPpsim({wasmBinary: bytesOf(module)});
   return (commandLines) => JSON.parse(engine.ccall('ppsim_page', 'string', ['string'], [JSON.stringify(commandLines)]));

@@ -1,5 +1,5 @@
-// Pixels: cells, hatches and numbers are written into one buffer, as 100,000 calls of a canvas would take longer than
-// a frame.
+// Cells, hatches and numbers are written as pixels into one buffer; 100,000 canvas calls would take longer than a
+// frame.
 
 /** "#rrggbb" as a pixel. */
 function pixelOf(colour) {
@@ -15,7 +15,7 @@ function blend(one, other, share) {
   }
   return out >>> 0;
 }
-/** The same hue on a dark ground: as much lighter than that as it was darker than white, and half as much again. */
+/** The same hue for a dark ground: lighter than the ground by 1.5 times its distance from white. */
 function inverted(pixel, ground) {
   const parts = [0, 8, 16].map((shift) => pixel >> shift & 0xff);
   const shift = 255 - Math.max(...parts) - Math.min(...parts);
@@ -48,7 +48,7 @@ class Raster {
         for (let x = left; x < right; ++x) this.pixels[line + x] = pixel;
     }
   }
-  /** Repeats a tile; its corner lies on the buffer's, so that neighbours join. */
+  /** Repeats a tile aligned to the buffer's corner, so neighbours join. */
   hatch(x0, y0, x1, y1, tile) {
     const left = Math.max(0, x0), right = Math.min(this.width, x1);
     const bottom = Math.min(this.height, y1);
@@ -60,7 +60,7 @@ class Raster {
       }
     }
   }
-  /** A number in the middle of the box, if it has the room. */
+  /** A number in the middle of the box, if it fits. */
   number(x0, y0, x1, y1, value, digits, pixel) {
     const text = String(value);
     const width = text.length * digits.advance;
@@ -84,7 +84,7 @@ class Raster {
   }
 }
 
-/** How the ten digits look at that size: alpha, digit beside digit. */
+/** Alpha of the ten digits at that size, side by side. */
 function makeDigits(size, font) {
   const canvas = document.createElement('canvas');
   const context = canvas.getContext('2d', {willReadFrequently: true});
@@ -104,7 +104,7 @@ function makeDigits(size, font) {
 }
 
 const tilesMade = new Map();
-/** The pixels of a hatch, from its tile as an SVG text; `darkGround`: what it is to lie on if that is dark. */
+/** Pixels of a hatch, from its tile as SVG text; `darkGround`: ground colour in the dark theme. */
 async function makeTile(svg, scale, darkGround) {
   const key = `${scale} ${darkGround} ${svg}`;
   if (!tilesMade.has(key)) tilesMade.set(key, await drawTile(svg, scale, darkGround));

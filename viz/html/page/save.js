@@ -1,4 +1,4 @@
-// SVG and PNG of what is seen.
+// Saves the visible view as SVG or PNG.
 
 const mostVectorCells = 20000;
 
@@ -9,7 +9,7 @@ function cssColour(pixel) {
   return `rgb(${pixel & 0xff},${pixel >> 8 & 0xff},${pixel >> 16 & 0xff})`;
 }
 
-/** Whether cells and gaps are all that is seen. */
+/** Whether the view shows only cells and gaps. */
 function isPlain({view, visible, theme}) {
   const {path, selected, microbatch} = view;
   return theme === themes.light && !path && !selected && microbatch < 0 &&
@@ -17,7 +17,7 @@ function isPlain({view, visible, theme}) {
           ({run, second}) => !second && !run.recompute && run.reductions.length === 0 && run.optimizer.length === 0);
 }
 
-/** The view as an SVG document: cells as shapes with titles, or as an image where there is more to see, or too much. */
+/** The view as an SVG document: cells as shapes with titles, or as an image if there are other elements or too many. */
 function viewAsSvg(chart) {
   const {width, height, theme} = chart;
   const out = [

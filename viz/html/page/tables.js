@@ -1,6 +1,9 @@
-// The answers in words, the table of stages, and what is known besides.
+// Answers as sentences, the table of stages, and further facts.
 
-/** Does what replaces the children of `place`; what had the focus there has it after, or what stands in its stead. */
+/**
+ * Runs `change`, which replaces the children of `place`, and restores the focus to the same element or its
+ * replacement.
+ */
 function keepingFocus(place, change) {
   const focusable = () => Array.from(place.querySelectorAll('button, input'));
   const focused = focusable().indexOf(document.activeElement);
@@ -58,7 +61,7 @@ function reasonWords(page, reason) {
   return reason.peer < 0 ? label : `stage ${reason.peer} (${label})`;
 }
 
-/** What most people ask of a run, as sentences with places to go to. */
+/** Common questions about a run, answered in sentences with links to places. */
 function answers(page, run) {
   const found = [];
   const advice = adviceWords(page);
@@ -83,7 +86,7 @@ const whatIfWords = {
   equal_stages_ns: 'If all stages were equal',
   no_recompute_ns: 'If nothing were recomputed'
 };
-/** What the report says first, where it is of more than the run that is shown. */
+/** First sentences of the report, if it covers more runs than the one shown. */
 function adviceWords({data, chart}) {
   if (data.answer && data.answer.recommendation) return data.answer.recommendation.text;
   return chart.paired || data.command === 'explain' ? data.text.split('\n', 1)[0] : '';
@@ -177,7 +180,7 @@ function gapCell(page, run, stage) {
   return {content: goToWords(page, timeWords(length), {kind: 'idle', run, stage, id}), value: length};
 }
 
-/** Whose figures these are, where there are several runs. */
+/** Name of the run that the figures belong to, if there are several runs. */
 function runName({runs, current}) {
   return runs.length > 1 ? [element('h2', {}, current.name, current.recommended ? ', recommended' : '')] : [];
 }
@@ -199,7 +202,7 @@ function metricWords({unit, value}) {
   return unit === 'ns' ? timeWords(value) : unit === 'ratio' ? percentWords(value) : `${digits(value)} ${unit}`;
 }
 
-/** Runs of a comparison: which are shown, and which one the tables are of. */
+/** Runs of a comparison: which are shown, and which one the tables describe. */
 function runTable(page) {
   const fastest = page.chart.paired ?
       page.runs[0].step_time_ns :

@@ -3,7 +3,7 @@
 const passNames = ['forward', 'backward', 'input gradient', 'weight gradient'];
 const passLetters = 'FBIW';
 
-/** Four significant digits in the unit that fits, as the report has it. */
+/** Four significant digits with a suitable unit, as in the report. */
 function timeWords(ns) {
   const size = Math.abs(ns);
   if (size < 1e3) return `${Math.round(ns)} ns`;
@@ -41,7 +41,7 @@ const releaseWords = {
   send_gradient: ['the end of its stage’s send of the gradient of ', '']
 };
 
-/** An element with attributes and children; text is text, whatever it holds. */
+/** An element with attributes and children; text is never parsed as HTML. */
 function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes))

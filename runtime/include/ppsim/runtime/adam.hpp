@@ -1,5 +1,5 @@
 #pragma once
-// Adam: the numbers of one of its steps, the same on every device. Inline, so that plugins have it too.
+// Adam: the factors of one optimizer step, equal on every device. Inline, so that plugins can use it.
 
 #include <cmath>
 #include <cstddef>
@@ -7,14 +7,15 @@
 namespace ppsim::runtime {
 
 struct AdamFactors {
-  float gradient_factor;           ///< makes the mean of a sum over microbatches
+  float gradient_factor;           ///< turns a sum over microbatches into a mean
   float first_share, second_share; ///< of the new gradient in each moment
   float step;                      ///< learning rate, with the correction of the first moment
   float second_correction;         ///< multiplies the second moment
   float epsilon;
 };
 
-/// Of the `number`th step from 1, with sums over `microbatches`: Kingma and Ba 2015, algorithm 1, with their constants.
+/// Factors of step `number` (counted from 1) for gradient sums over `microbatches`: Kingma and Ba 2015, algorithm 1,
+/// with their constants.
 [[nodiscard]] inline AdamFactors adam_factors(double learning_rate, std::size_t number, std::size_t microbatches) {
   constexpr double beta1 = 0.9;
   constexpr double beta2 = 0.999;

@@ -1,5 +1,5 @@
 #pragma once
-// Backends: what a program can run on. To add one: a file with its Backend, a line in the table of backends.cpp.
+// Backends: where a program can run. To add one: a file with its Backend and a line in the table of backends.cpp.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/measured/measured.hpp"
@@ -17,69 +17,70 @@
 
 namespace ppsim::runtime {
 
-/// Whether a backend can be used on this machine and, if not, why and what to do.
+/// Whether a backend can be used on this machine. If not: why, and the remedy.
 struct Usability {
   bool usable = false;
-  std::string why;    ///< "2 processors", or why not
-  std::string remedy; ///< empty where it is usable
+  std::string why;    ///< "2 processors", or the reason
+  std::string remedy; ///< empty if it is usable
 };
 
-/// Thrown where the system starts no thread for a stage: fewer would not do, as stages wait for each other.
+/// Thrown if the system cannot start a thread for a stage. Fewer threads do not suffice, because stages wait for each
+/// other.
 struct NoThread : Error {
   explicit NoThread(Problem problem) : Error{ExitCode::failed, std::move(problem)} {}
 };
 
-/// How a program is to be run.
+/// How to run a program.
 struct RunOptions {
   Workload workload{};
   Compute compute = Compute::real;
-  std::string transport = "direct"; ///< one of the backend's
-  std::size_t warmup = 2;           ///< steps before the first that counts
+  std::string transport = "direct"; ///< one of Backend::transports()
+  std::size_t warmup = 2;           ///< steps before the first timed one
   std::size_t steps = 5;
-  bool prove = true;   ///< compare gradients and losses with a run that does one task at a time
-  Duration timeout{0}; ///< without progress; zero: ten predicted steps and ten seconds
+  bool prove = true;   ///< compare gradients and losses with a run that executes one task at a time
+  Duration timeout{0}; ///< stop after this long without progress; 0: ten predicted steps and 10 s
   std::optional<Fault> fault = std::nullopt;
 };
 
-/// Time of a transfer against its size, as a backend measures them.
+/// The measured time of a transfer of one size.
 struct TransferSample {
   StageId from{}, to{};
   Bytes bytes{};
   Duration time{0}; ///< median, one way
 };
 
-/// What a program can run on.
+/// Runs programs: threads, MPI processes, or GPUs.
 class Backend : public Interface {
 public:
   [[nodiscard]] virtual std::string_view name() const = 0;
-  /// Its ways to move data, the default first: "direct" (hand-over, copy, send and receive), "paced" (emulated links).
+  /// Its transports, the default first: "direct" (hand-over, copy, send and receive), "paced" (emulated links).
   [[nodiscard]] virtual std::vector<std::string_view> transports() const = 0;
   [[nodiscard]] virtual Usability usability() = 0;
-  /// Whether this process is the one that reads, prints and writes. Of one process: always.
+  /// Whether this process reads, prints and writes. Always true if the run has one process.
   [[nodiscard]] virtual bool is_leader() { return true; }
-  /// Runs all steps. Every process of a run calls it; only the leader gets the result. Throws Error (failed) when
-  /// something goes wrong, after every stage has ended; (bad_input) where the program does not fit the backend.
+  /// Runs all steps. Every process of a run calls it; only the leader gets the result. Throws Error after every stage
+  /// has ended: `failed` on failures at run time, `bad_input` if the program does not fit the backend.
   [[nodiscard]] virtual std::optional<MeasuredRun> run(const Program& program, const RunOptions& options) = 0;
-  /// Transfers between stages over a range of sizes. Only the leader gets the result.
+  /// Times transfers between stages over a range of sizes. Only the leader gets the result.
   [[nodiscard]] virtual std::vector<TransferSample> time_transfers(std::size_t stages, const RunOptions& options) = 0;
-  /// What a chunk of the workload takes here.
+  /// Memory of one chunk of the workload on this backend.
   [[nodiscard]] virtual ChunkSizes sizes(const Workload& workload) = 0;
 };
 
-/// A backend by name, known before its plugin is loaded.
+/// A backend's table entry, available before its plugin is loaded.
 struct BackendEntry {
   std::string_view name;
   std::string_view summary;
   std::string_view plugin; ///< empty: part of the program
-  bool processes;          ///< one of several, which mpirun or srun starts
+  bool processes;          ///< runs as several processes, started by mpirun or srun
 };
 [[nodiscard]] std::span<const BackendEntry> backends();
-/// Throws Error (bad_input) for an unknown name (did you mean).
+/// Throws Error (bad_input) for an unknown name, with the nearest name as hint.
 [[nodiscard]] const BackendEntry& find_backend(std::string_view name);
-/// Loads it. Throws Error: bad_input for an unknown name (did you mean), failed where its plugin cannot be loaded,
-/// saying why and what to install.
+/// Loads the backend. Throws Error: `bad_input` for an unknown name; `failed` if its plugin cannot be loaded, with the
+/// reason and what to install.
 [[nodiscard]] Backend& load_backend(std::string_view name);
-/// Usability without throwing.
+/// Usability of the backend; never throws.
 [[nodiscard]] Usability usability_of(const BackendEntry& entry);
 
 } // namespace ppsim::runtime

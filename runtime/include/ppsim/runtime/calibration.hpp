@@ -1,5 +1,5 @@
 #pragma once
-// Calibration: what tasks and transfers take on a backend, measured, as a scenario that the simulator reads.
+// Calibration: measured times of tasks and transfers on a backend, as a scenario that the simulator reads.
 
 #include "ppsim/runtime/backend.hpp"
 #include "ppsim/scenario/document.hpp"
@@ -13,7 +13,7 @@
 
 namespace ppsim::runtime {
 
-/// A measured duration: of all its runs.
+/// A measured duration over all its runs.
 struct Spread {
   Duration median{0};
   Duration p5{0};
@@ -35,52 +35,52 @@ struct TransferFit {
   std::vector<TransferSample> samples;
   double largest_residual = 0; ///< |fitted - measured| / measured, over the samples
 };
-/// As fit_link(). The samples are of one edge, and not empty.
+/// As fit_link(). `samples` are of one edge and not empty.
 [[nodiscard]] TransferFit fit_transfers(std::span<const TransferSample> samples);
 
-/// Time of one output of so many bytes over each boundary between chunks: of its two directions, the slower. Zero where
-/// neither was measured, as between chunks of one stage. `placement`: the stage of each chunk.
+/// Time to transfer one output of `bytes` over each boundary between chunks, in the slower of the two directions. Zero
+/// if neither was measured, for example between chunks of one stage. `placement`: the stage of each chunk.
 [[nodiscard]] std::vector<Duration> boundary_times(std::span<const TransferFit> edges,
                                                    std::span<const StageId> placement, Bytes bytes);
 
-/// What was measured.
+/// The results of a calibration.
 struct Calibration {
-  Shape shape; ///< microbatches are those of the busy run
+  Shape shape; ///< with the microbatches of the busy run
   Workload workload;
   RunFacts facts;
   ChunkSizes sizes;
   std::vector<StageId> placement; ///< of the chunks
   std::vector<ChunkTimes> busy;   ///< by chunk, all stages at work
-  std::vector<ChunkTimes> alone;  ///< by chunk, one stage at work at a time. The backward was measured in one piece and
-                                  ///< is divided as the busy one is
+  std::vector<ChunkTimes> alone;  ///< by chunk, one stage at work at a time. The backward was measured whole and is
+                                  ///< split in the proportion of the busy one
   std::vector<Spread> optimizer;  ///< by stage
-  Spread overhead;                ///< between the end of a task and the start of the next that waits for nothing else
-  std::vector<TransferFit> edges; ///< by sending, then receiving stage
+  Spread overhead; ///< between the end of a task and the start of the next one, if that waits for nothing else
+  std::vector<TransferFit> edges;   ///< by sending, then receiving stage
   std::optional<double> core_share; ///< of the busy run, see measured.hpp
   bool contended = false;
 };
 
-/// The order of `schedule` with every backward split, I directly before W, and pairs taken apart.
+/// The order of `schedule` with every backward split (I directly before W) and no overlapped pairs.
 [[nodiscard]] Schedule split_backwards(const Schedule& schedule);
-/// Durations of the tasks of `run`, by chunk: all that lie between the moment at which the last stage starts and that
-/// at which the first one ends, so that all stages are at work; where none of a chunk's lies there, all of them.
+/// Durations of the tasks of `run`, by chunk. Counts the tasks between the start of the last stage and the end of the
+/// first one to end, so that all stages are at work. A chunk without tasks in that interval counts all its tasks.
 [[nodiscard]] std::vector<ChunkTimes> chunk_times(const MeasuredRun& run);
 
-/// Measures tasks with all stages at work (`schedule` with split backwards), one stage at a time (sequential), then
-/// transfers. `schedule` sets shape and placement; it may not be asynchronous. Only the leader gets the result. Throws
-/// Error as Backend::run().
+/// Measures tasks with all stages at work (`schedule` with split backwards), then one stage at a time, then transfers.
+/// `schedule` sets shape and placement and must not be asynchronous. Only the leader gets the result. Throws Error as
+/// Backend::run().
 [[nodiscard]] std::optional<Calibration> calibrate(Backend& backend, const Schedule& schedule,
                                                    const RunOptions& options);
 
-/// The keys of a scenario that say what a stage of `vpp` such chunks holds, and what moves, each with its value as
-/// TOML.
+/// The scenario keys for the memory of a stage with `vpp` such chunks and for the size of transfers, with their values
+/// as TOML.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> memory_keys(const ChunkSizes& sizes, std::size_t vpp);
 /// The stage of each chunk, as TOML.
 [[nodiscard]] std::string toml_placement(std::span<const StageId> placement);
-/// A table for `edge`, without its samples: by such the times of its transfers can be had for other sizes.
+/// A table for `edge` without its samples: latency and bandwidth, to compute transfer times of other sizes.
 void add_edge_table(std::string name, const TransferFit& edge, ScenarioDocument& document);
 
-/// The scenario file: the busy medians as costs, with everything else that was measured in its [calibration] table.
+/// The scenario file: the busy medians as costs, and everything else in its [calibration] table.
 [[nodiscard]] std::string calibration_toml(const Calibration& calibration);
 
 } // namespace ppsim::runtime

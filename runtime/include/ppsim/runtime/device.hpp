@@ -1,6 +1,6 @@
 #pragma once
-// Device: where a stage's memory lies and its tasks compute. Processor and GPU each have one; the stage above them, the
-// reference run and the proof know only this.
+// Device: the memory and compute of a stage. The processor and the GPU each implement it; stages, the reference run and
+// the proof use only this interface.
 
 #include "ppsim/runtime/interface.hpp"
 #include "ppsim/runtime/workload.hpp"
@@ -12,7 +12,7 @@
 
 namespace ppsim::runtime {
 
-/// What F keeps of one chunk and microbatch. F fills it, I reads it and adds output gradients, W reads for_weight.
+/// What F stores for one chunk and microbatch. F fills it, I reads it and adds output gradients, W reads for_weight.
 struct Stash {
   void* for_input = nullptr;  ///< ChunkSizes::stash_for_input bytes; null if there are none
   void* for_weight = nullptr; ///< ChunkSizes::stash_for_weight bytes
@@ -28,9 +28,9 @@ struct ChunkState {
 /// A moment on a device's stream, by number; taken during a step, read after it.
 using Stamp = std::size_t;
 
-/// One stage's memory and compute. Pointers are the device's own memory. All calls come from one thread; on a GPU they
-/// enqueue on the stage's compute stream and return, and what they do happens in that order. Functions throw Error
-/// (failed) where the device fails, and std::bad_alloc where memory runs out.
+/// One stage's memory and compute. Pointers are to the device's own memory. All calls come from one thread. On a GPU
+/// they enqueue on the stage's compute stream and return; the work runs in that order. Functions throw Error (failed)
+/// if the device fails and std::bad_alloc if memory runs out.
 class Device : public Interface {
 public:
   [[nodiscard]] virtual const ChunkSizes& sizes() const = 0;
@@ -38,40 +38,40 @@ public:
   // Memory
   [[nodiscard]] virtual void* allocate(Bytes bytes) = 0; ///< zero bytes give null
   virtual void release(void* memory, Bytes bytes) noexcept = 0;
-  /// Makes room for so many stashes besides what is allocated now, where a device that has to get it within a step
-  /// would hold that up. Throws std::bad_alloc.
+  /// Allocates `count` stashes in advance on devices for which an allocation would delay a step. Throws std::bad_alloc.
   virtual void reserve_stashes(std::size_t /*count*/) {}
-  virtual void fill(void* memory, int byte, Bytes bytes) = 0; ///< 0xff in every byte is a NaN, to poison with
+  virtual void fill(void* memory, int byte, Bytes bytes) = 0; ///< 0xff in every byte is a NaN, for poisoning
   virtual void copy(void* to, const void* from, Bytes bytes) = 0;
-  /// `count` fp32 numbers (gradients) to the host; waits for all before it.
+  /// `count` fp32 gradients, copied to the host after all enqueued work has ended.
   [[nodiscard]] virtual std::vector<float> read_gradients(const ChunkState& state) = 0;
   [[nodiscard]] virtual std::vector<float> read_parameters(const ChunkState& state) = 0;
   virtual void write_gradients(const ChunkState& state, const std::vector<float>& gradients) = 0;
 
-  // Data, made from the workload's seed: the same on every device but for rounding
+  // Data, generated from the workload's seed: equal on all devices except for rounding
   virtual void initialise(const ChunkState& state, ChunkId chunk) = 0; ///< parameters, zero gradients, optimizer
   virtual void make_input(MicrobatchId microbatch, void* x) = 0;
 
-  // Tasks. x, y, dx, dy hold ChunkSizes::boundary bytes
+  // Tasks. x, y, dx and dy have ChunkSizes::boundary bytes
   virtual void forward(const void* parameters, const void* x, void* y, const Stash& stash) = 0;
-  /// Of the last chunk, after forward: the microbatch's loss is added to `losses` of the step, and its gradient goes
-  /// into the stash, where input_grad finds it when dy is null.
+  /// Runs after the forward of the last chunk. Adds the microbatch's loss to losses() and stores its gradient in the
+  /// stash; input_grad reads it there if dy is null.
   virtual void loss(MicrobatchId microbatch, const void* y, const Stash& stash) = 0;
   virtual void input_grad(const void* parameters, const void* dy, void* dx, const Stash& stash) = 0; ///< dx may be null
   virtual void weight_grad(const Stash& stash, void* gradients) = 0;                                 ///< adds
   virtual void zero_gradients(void* gradients) = 0;
-  /// One optimizer step, the `number`th from 1, with gradients divided by `microbatches`.
+  /// The optimizer step with this number (counted from 1), on gradients divided by `microbatches`.
   virtual void optimizer_step(const ChunkState& state, std::size_t number, std::size_t microbatches) = 0;
-  /// Adds another copy's gradients to this one's: `first + second`, in that order on both, so that both stay equal.
+  /// Adds the gradients of another replica: `first + second` in the same order on both replicas, so that both stay
+  /// equal.
   virtual void add_gradients(void* gradients, const void* others, bool others_first) = 0;
 
   // Time
-  /// Begins a step: forgets stamps and losses.
+  /// Begins a step: resets stamps and losses.
   virtual void begin_step() = 0;
   [[nodiscard]] virtual Stamp stamp() = 0;
   /// Makes the task that began at `since` last at least `length`: a sleep, or a kernel that spins.
   virtual void hold(Stamp since, Duration length) = 0;
-  /// Within a step: whether the device has come to this moment. A device that does its work in the calls has.
+  /// Within a step: whether the device has reached this stamp. Always true for a device that computes inside the calls.
   [[nodiscard]] virtual bool has_passed(Stamp /*stamp*/) { return true; }
   /// Waits for everything that was enqueued.
   virtual void synchronize() = 0;
@@ -79,11 +79,11 @@ public:
   [[nodiscard]] virtual std::vector<std::int64_t> stamps() = 0;
   /// After synchronize(): sum of the losses of this step's microbatches.
   [[nodiscard]] virtual double losses() = 0;
-  /// Processor time that the calling thread has used; nothing on a GPU.
+  /// Processor time of the calling thread; none on a GPU.
   [[nodiscard]] virtual std::optional<Duration> cpu_time() = 0;
 };
 
-/// Memory of a device that is released with its owner.
+/// Deleter for memory of a device.
 struct ReleaseMemory {
   Device* device = nullptr;
   Bytes bytes{};

@@ -1,5 +1,5 @@
 #pragma once
-// Faults that a run is made to have, to see that it ends as it should.
+// Faults: injected failures, to test how a run ends.
 
 #include "ppsim/schedule/schedule.hpp"
 
@@ -16,7 +16,7 @@ enum class FaultKind : std::uint8_t {
   resize     ///< its output is sent with another size
 };
 
-/// In the second step, `task` has this fault.
+/// A fault of `task` in the second step.
 struct Fault {
   FaultKind kind{};
   Task task{};
@@ -26,7 +26,7 @@ struct Fault {
   }
 };
 
-/// "fail@1F3", "stall@0B2", "no-memory@1F0", "lose@0F2", "resize@0F1". Nothing if it is none.
+/// Parses "fail@1F3", "stall@0B2", "no-memory@1F0", "lose@0F2", "resize@0F1". None if `text` is not a fault.
 [[nodiscard]] std::optional<Fault> parse_fault(std::string_view text);
 
 } // namespace ppsim::runtime

@@ -1,9 +1,9 @@
 #pragma once
-// Interface: what the abstract classes of the runtime share. Inline, so that plugins have it too.
+// Interface: the base of the runtime's abstract classes. Inline, so that plugins can use it.
 
 namespace ppsim::runtime {
 
-/// Is not copied, and destroyed by whoever holds it.
+/// Not copyable; destroyed through its base.
 class Interface {
 public:
   Interface() = default;

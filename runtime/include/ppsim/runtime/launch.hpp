@@ -1,5 +1,5 @@
 #pragma once
-// Launch: how this process was started, and its end as one of several. For main().
+// Launch: how this process was started, and how it ends if it is one of several. For main().
 
 #include "ppsim/base/error.hpp"
 
@@ -9,26 +9,26 @@
 
 namespace ppsim::runtime {
 
-/// This process among those that mpirun or srun started.
+/// The rank of this process among those that mpirun or srun started.
 struct Launch {
   std::size_t rank = 0;
-  std::optional<std::size_t> size; ///< none: the launcher does not say
+  std::optional<std::size_t> size; ///< none: the launcher does not set it
 };
-/// By the environment, before MPI is loaded; nothing where no launcher started this process. `variable` gives the value
+/// Reads the environment, before MPI is loaded; none if no launcher started this process. `variable` returns the value
 /// of a variable, or null.
 [[nodiscard]] std::optional<Launch> launch(const std::function<const char*(const char*)>& variable);
 [[nodiscard]] std::optional<Launch> launch(); ///< of this process
 
-/// Whether this process is the one that speaks: rank 0, or the only one.
-[[nodiscard]] bool speaks_first();
-/// Before an error is printed: where all processes find the same one, all but rank 0 wait here until they are ended
-/// with it. Returns where that does not happen: then the error is this process's own.
-void leave_word_to_first(ExitCode status);
+/// Whether this process prints for all: rank 0, or the only process.
+[[nodiscard]] bool prints_for_all();
+/// Call before printing an error. If all processes find the same error, all except rank 0 wait here until rank 0 ends
+/// them. Returns otherwise: the error is this process's own.
+void defer_error_to_first(ExitCode status);
 
-/// Ends the run of several processes that a backend or shared work started, if one did: waits for the others, up to a
-/// limit. `status` is what this process is to end with; where another one was lost, this call can end it.
+/// Ends the run of several processes that a backend or shared work started, if any: waits for the others, up to a
+/// limit. `status` is the exit status of this process. If another process was lost, this call may end this one.
 void finish_processes(ExitCode status);
-/// As an error ends this process, ends the others of the run with it. Returns where there are none.
+/// Ends the other processes of the run after an error in this one. Returns if there are none.
 void abort_processes(ExitCode status) noexcept;
 
 } // namespace ppsim::runtime

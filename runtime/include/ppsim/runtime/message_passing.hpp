@@ -1,6 +1,6 @@
 #pragma once
-// MessagePassing: processes of one run, as MPI gives them. Implemented by the plugin ppsim_mpi, which links nothing of
-// ppsim: this header and the standard library are all that both share.
+// MessagePassing: the processes of one run, through MPI. The plugin ppsim_mpi implements it. The plugin does not link
+// ppsim: both share only this header and the standard library.
 
 #include "ppsim/runtime/interface.hpp"
 
@@ -11,37 +11,37 @@
 
 namespace ppsim::runtime {
 
-/// The processes of a run, and messages between them. Not for several threads, but for abort().
+/// The processes of a run, and messages between them. For one thread, except abort().
 class MessagePassing : public Interface {
 public:
   [[nodiscard]] virtual std::size_t rank() const = 0;
   [[nodiscard]] virtual std::size_t size() const = 0;
-  [[nodiscard]] virtual std::size_t local_rank() const = 0; ///< among those of the same host
+  [[nodiscard]] virtual std::size_t local_rank() const = 0; ///< among the processes of the same host
   [[nodiscard]] virtual std::string host() const = 0;
 
   using Request = std::size_t;
   [[nodiscard]] virtual Request isend(const void* data, std::size_t bytes, std::size_t to, int tag) = 0;
   [[nodiscard]] virtual Request irecv(void* data, std::size_t capacity, std::size_t from, int tag) = 0;
-  /// True once it is complete; the request is then gone. `received`, where not null, gets the size of the message,
-  /// which may be larger than the capacity (then nothing of it is to be used; SIZE_MAX where only that is known).
+  /// True once it is complete; the request is then invalid. `received`, if not null, gets the size of the message. If
+  /// that is larger than the capacity, the content must not be used (SIZE_MAX if the exact size is unknown).
   [[nodiscard]] virtual bool test(Request request, std::size_t* received) = 0;
   virtual void cancel(Request request) noexcept = 0;
 
-  /// True once all processes have called start_barrier() so often; never waits, so that a caller can give up.
+  /// True once all processes have called start_barrier() equally often. Never waits, so that a caller can give up.
   virtual void start_barrier() = 0;
   [[nodiscard]] virtual bool test_barrier() = 0;
 
-  /// Ends every process of the run with that exit status. From any thread.
+  /// Ends every process of the run with that exit status. Callable from any thread.
   [[noreturn]] virtual void abort(int status) noexcept = 0;
 };
 
-/// What the plugin exports as `extern "C" ppsim_mpi_plugin`. Whether a launcher started this process, the program knows
-/// from its environment (launch.hpp).
+/// The plugin exports it as `extern "C" ppsim_mpi_plugin`. Whether a launcher started this process follows from the
+/// environment (launch.hpp).
 struct MpiPlugin {
-  const char* version;       ///< of ppsim; must be the program's
-  std::string (*mpi_name)(); ///< "Open MPI 4.1.4"; starts nothing
-  /// Starts MPI, or throws std::runtime_error. Once; waits for the other processes. Its end, which also waits, is
-  /// the destructor.
+  const char* version;       ///< of ppsim; must equal the program's
+  std::string (*mpi_name)(); ///< "Open MPI 4.1.4"; does not start MPI
+  /// Starts MPI, or throws std::runtime_error. Call it once; it waits for the other processes. The destructor ends MPI
+  /// and waits also.
   std::unique_ptr<MessagePassing> (*start)();
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Monitor: what every stage of this process is doing, and an end for runs that stand still.
+// Monitor: tracks what every stage of this process does, and stops runs without progress.
 
 #include "ppsim/runtime/program.hpp"
 
@@ -15,7 +15,7 @@
 
 namespace ppsim::runtime {
 
-/// What a stage is doing. preparing: making devices and connections, before its first step.
+/// What a stage does. preparing: creating devices and connections before its first step.
 enum class Doing : std::uint8_t {
   nothing,
   computing,
@@ -26,20 +26,19 @@ enum class Doing : std::uint8_t {
   preparing
 };
 
-/// 0 to `count` - 1: the stages of a Monitor where one process runs them all.
+/// 0 to `count` - 1: all stages, for a Monitor in a run of one process.
 [[nodiscard]] std::vector<StageId> all_stages(std::size_t count);
 
-/// Watches the stages of this process. A stage says what it does; when no stage has done anything new for `limit`, the
-/// run is stopped: stopped() turns true, waits give up, and failure() says which stage stands where, waiting for whom:
-/// first those that wait for no other one here. While all do nothing (before they begin, when they have ended), none is
-/// missed.
+/// Watches the stages of this process. Stages report what they do. If no stage reports anything new for `limit`, the
+/// monitor stops the run: stopped() turns true, waits give up, and failure() lists where each stage waits and for whom.
+/// Stages that wait for no other stage of this process come first. The limit does not apply while all stages do nothing
+/// (before they begin, after they end).
 class Monitor {
 public:
-  /// `stages`: those that run in this process. `limit` is longer than any task; while a stage prepares, which may take
-  /// longer than a task and says nothing, the limit is no less than `preparation_limit`. `on_stuck` is called once,
-  /// from the watching thread, when by `grace` after they were stopped a stage still does something (a task that never
-  /// returns) and this has not been destroyed: the process has to be ended from there. Throws Error (failed) where
-  /// the system starts no thread to watch.
+  /// `stages`: those that run in this process. `limit` must be longer than any task; while a stage prepares, at least
+  /// `preparation_limit` applies. If a stage is still active `grace` after a stop (a task that never returns), the
+  /// watching thread calls `on_stuck` once, which has to end the process. Throws Error (failed) if the system cannot
+  /// start the watching thread.
   Monitor(const Program& program, std::vector<StageId> stages, Duration limit, Duration grace,
           std::function<void(const std::string& what)> on_stuck, Duration preparation_limit = std::chrono::seconds{60});
   Monitor(const Monitor&) = delete;
@@ -48,28 +47,28 @@ public:
   Monitor& operator=(Monitor&&) = delete;
   ~Monitor();
 
-  /// `stage` is doing this now, with the task at that position of its program. By one thread at a time for each stage.
+  /// Reports what `stage` does now, at position `task` of its program. At most one thread at a time per stage.
   void note(StageId stage, Doing doing, std::size_t task = 0);
   [[nodiscard]] bool stopped() const { return stopped_.load(std::memory_order_acquire); }
-  /// Stops the run because of `what`; the first reason is kept.
+  /// Stops the run because of `what`; keeps the first reason.
   void stop(std::string what);
-  /// Why it was stopped.
+  /// The reason for the stop.
   [[nodiscard]] std::string failure() const;
   /// "stage 1 waits for the activation of 0F3 from stage 0".
   [[nodiscard]] std::string describe(StageId stage) const;
 
 private:
   struct State;
-  class Standing;
+  class Snapshot;
   struct Look {
     bool has_moved = false;
     bool is_idle = true;
     bool prepares = false;
   };
   void watch();
-  /// What all stages did since `words` were seen, which it brings up to date.
+  /// What all stages have done since `words` was read; updates `words`.
   [[nodiscard]] Look look(std::vector<std::uint64_t>& words) const;
-  /// All stages, one after another in words.
+  /// What all stages do, in words.
   [[nodiscard]] std::string standstill() const;
   const Program& program_;
   std::vector<StageId> stages_;
@@ -81,7 +80,7 @@ private:
   std::condition_variable ended_;
   std::string failure_;
   bool done_ = false;
-  std::jthread watcher_; ///< last, so that it has ended before the rest goes
+  std::jthread watcher_; ///< last, so that the thread ends before the other members are destroyed
 };
 
 } // namespace ppsim::runtime

@@ -1,12 +1,12 @@
 #pragma once
-// The clock of all stamps: CLOCK_MONOTONIC, which the processes of a host share. Inline, so that plugins have it too.
+// The clock of all stamps: CLOCK_MONOTONIC, which the processes of a host share. Inline, so that plugins can use it.
 
 #include <cstdint>
 #include <ctime>
 
 namespace ppsim::runtime {
 
-/// `clock` in nanoseconds.
+/// The time of `clock` in nanoseconds.
 [[nodiscard]] inline std::int64_t read_clock_ns(clockid_t clock) {
   timespec now{};
   clock_gettime(clock, &now);

@@ -1,5 +1,5 @@
 #pragma once
-// PipelineStage: one stage of a pipeline: its chunks, its memory, and the order in which it works.
+// PipelineStage: one stage of a pipeline: its chunks, its memory, and the order of its tasks.
 
 #include "ppsim/measured/measured.hpp"
 #include "ppsim/runtime/device.hpp"
@@ -15,15 +15,15 @@
 
 namespace ppsim::runtime {
 
-/// How tasks are made to last.
+/// How long tasks take.
 enum class Compute : std::uint8_t {
-  real, ///< as long as the workload takes
-  timed ///< as long as the scenario says, the workload being tiny
+  real, ///< real computation of the workload
+  timed ///< the scenario's times, with a tiny workload
 };
 
 struct StageOptions {
   Compute compute = Compute::real;
-  bool poison = false; ///< fill every buffer with NaN before it is used
+  bool poison = false; ///< fill every buffer with NaN before its use
   std::optional<Fault> fault = std::nullopt;
 };
 
@@ -35,12 +35,12 @@ struct StageRecord {
   };
   std::vector<Interval> tasks; ///< in the order of its program
   std::vector<Transport::Arrival> arrivals;
-  Interval optimizer; ///< zero where there is none: each microbatch has its own, or nothing is trained
+  Interval optimizer; ///< zero if there is none: asynchronous schedules update per microbatch, or nothing is trained
   struct Reduced {
     ChunkId chunk{};
     Interval interval;
   };
-  std::vector<Reduced> reductions; ///< of chunks that another stage holds too
+  std::vector<Reduced> reductions; ///< of chunks that another stage also holds
   Bytes static_bytes{};
   Bytes peak_bytes{};
   Bytes buffer_bytes{};
@@ -52,7 +52,7 @@ struct StageRecord {
 /// One stage of a pipeline. All calls come from one thread.
 class PipelineStage {
 public:
-  /// Allocates and initialises its chunks. Throws Error, or std::bad_alloc where memory does not suffice.
+  /// Allocates and initialises its chunks. Throws Error, or std::bad_alloc if memory runs out.
   PipelineStage(const Program& program, StageId stage, Device& device, Transport& transport, Monitor& monitor,
                 StageOptions options = {});
   PipelineStage(const PipelineStage&) = delete;
@@ -60,38 +60,37 @@ public:
   ~PipelineStage();
 
   [[nodiscard]] StageId rank() const { return stage_; }
-  [[nodiscard]] std::optional<StageId> previous_rank() const; ///< that its first chunk's input comes from
-  [[nodiscard]] std::optional<StageId> next_rank() const;     ///< that its last chunk's output goes to
+  [[nodiscard]] std::optional<StageId> previous_rank() const; ///< the stage that sends its first chunk's input
+  [[nodiscard]] std::optional<StageId> next_rank() const;     ///< the stage that receives its last chunk's output
   [[nodiscard]] bool is_first() const;                        ///< it holds the first chunk
   [[nodiscard]] bool is_last() const;                         ///< it holds the last chunk
   [[nodiscard]] std::span<const std::uint16_t> chunks() const;
 
-  /// One step: all its tasks, then its own optimizer step. The mean loss over the microbatches; nothing where none of
-  /// them ended here. Throws Error (failed) naming rank, task and peer.
+  /// Runs one step: all tasks, then the optimizer step. Returns the mean loss over the microbatches; none if they do
+  /// not end on this stage. Throws Error (failed) with rank, task and peer.
   std::optional<double> train_step();
 
-  // The parts of train_step(), for one thread that issues the tasks of several stages. It calls the same part of all
-  // stages before the next part of any.
+  // The parts of train_step(), for one thread that issues the tasks of several stages. The thread calls one part for
+  // all stages before it calls the next part for any.
   void begin_step();
-  /// Runs (or enqueues) its next task; false when there is none left.
+  /// Runs (or enqueues) the next task; false if none is left.
   bool run_next();
-  /// The next part of what follows the tasks; false when there is none left. First gradients are exchanged with other
-  /// copies, then they are added, then the stages meet (where the optimizer is synchronous), last comes the optimizer
-  /// step.
+  /// Runs the next part after the tasks; false if none is left. The parts: exchange gradients with other replicas, add
+  /// them, meet the other stages (with a synchronous optimizer), optimizer step.
   bool finish_next();
-  /// Whether all tasks have ended. Where they were enqueued, it tells the monitor at which of them the device is: its
-  /// limit is then of tasks there too, and who stops in one is reported too. Does not wait for long.
+  /// Whether all tasks have ended. Reports the task that an enqueuing device has reached to the monitor, so that its
+  /// limit applies to single tasks there too. Returns soon.
   bool follow();
-  /// Waits for everything and fills the record.
+  /// Waits for all enqueued work and fills the record.
   void end_step();
 
-  /// Waits for all other stages, outside steps.
+  /// Waits for all other stages; call it outside steps.
   void meet();
 
-  /// Of the last step.
+  /// The record of the last step.
   [[nodiscard]] const StageRecord& record() const { return record_; }
-  /// Of the last step: summed over microbatches (and copies); of an asynchronous program those of the last microbatch,
-  /// as each has its own optimizer step.
+  /// Gradients of the last step, summed over microbatches (and replicas). For an asynchronous program: those of the
+  /// last microbatch, because each microbatch has its own optimizer step.
   [[nodiscard]] std::vector<float> gradients(ChunkId chunk) const;
   [[nodiscard]] std::vector<float> parameters(ChunkId chunk) const;
 
@@ -101,7 +100,7 @@ private:
   struct State;
   void allocate_chunks();
   void allocate_buffers();
-  /// What is being thrown, as Error with rank, task and peer.
+  /// Rethrows the current exception as Error with rank, task and peer.
   [[noreturn]] void rethrow(const ProgramTask* task) const;
 
   // The parts of a task.
@@ -118,7 +117,7 @@ private:
   [[nodiscard]] bool has_fault(FaultKind kind, const ProgramTask& task) const;
   [[noreturn]] void stall() const;
 
-  // The parts of what follows the tasks.
+  // The parts after the tasks.
   void exchange_gradients();
   void add_gradients();
   [[nodiscard]] bool meets_before_optimizer() const;

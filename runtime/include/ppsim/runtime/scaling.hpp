@@ -1,5 +1,5 @@
 #pragma once
-// Scaling: what tasks that were measured with one workload take with another of the same block.
+// Scaling: scales measured task times to another workload with the same block.
 
 #include "ppsim/base/units.hpp"
 #include "ppsim/runtime/workload.hpp"
@@ -16,15 +16,15 @@ struct Operations {
   bool operator==(const Operations&) const = default;
 };
 
-/// Counts 2 m n k for each product of an m x k with a k x n matrix, and nothing for what is done number by number
-/// (norm, gelu, softmax, loss). With T tokens, width w and L layers:
+/// Counts 2 m n k for each product of an m x k and a k x n matrix, and nothing for elementwise work (norm, gelu,
+/// softmax, loss). With T tokens, width w and L layers:
 ///
 ///     mlp           F = I = W = 16 L T w^2
 ///     transformer   F = L (24 T w^2 + 4 T^2 w)   I = L (24 T w^2 + 8 T^2 w)   W = 24 L T w^2
 ///
-/// which is Table 1 of Qi et al., arXiv 2401.10241. The scores of attention are computed in full, also where the mask
-/// is, and have no weights. The number of heads does not matter. For workloads that Backend::sizes() takes, sums are in
-/// range.
+/// This is Table 1 of Qi et al., arXiv 2401.10241. Attention scores are computed in full, masked parts included, and
+/// have no weights. The number of heads does not matter. Sums stay in range for workloads that Backend::sizes()
+/// accepts.
 [[nodiscard]] Operations operations(const Workload& workload);
 
 /// part / whole.
@@ -32,18 +32,18 @@ struct Ratio {
   std::int64_t part = 1, whole = 1;
 };
 
-/// How many times as long the tasks of another workload take.
+/// Factors from one workload's task times to another's.
 struct Scaling {
   Ratio forward, input_grad, weight_grad;
   Ratio backward; ///< I and then W
   Ratio optimizer;
 };
 
-/// Tasks keep their operations per second; the optimizer's step, which goes over all parameters once, its parameters
-/// per second. Both workloads have one block and are such as Backend::sizes() takes.
+/// Assumes that tasks keep their operations per second. The optimizer step reads all parameters once and keeps its
+/// parameters per second. Both workloads must have the same block and be accepted by Backend::sizes().
 [[nodiscard]] Scaling scaling(const Workload& from, const Workload& to);
 
-/// `time` by that ratio, to the nearest nanosecond. Nothing where it is longer than max_duration.
+/// `time` times `ratio`, to the nearest nanosecond. None if it exceeds max_duration.
 [[nodiscard]] std::optional<Duration> scaled(Duration time, const Ratio& ratio);
 
 } // namespace ppsim::runtime

@@ -1,5 +1,5 @@
 #pragma once
-// Shared work: stretches of one long work, handed out to the processes that mpirun or srun started.
+// Shared work: ranges of a long computation, distributed to the processes that mpirun or srun started.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,41 +11,40 @@
 namespace ppsim::runtime {
 
 /// Numbers from `begin` up to `end`.
-struct Stretch {
+struct WorkRange {
   std::uint64_t begin = 0, end = 0;
-  bool operator==(const Stretch&) const = default;
+  bool operator==(const WorkRange&) const = default;
 };
 
-/// What a stretch gives; on any process, from one thread at a time.
-using MakeStretch = std::function<std::string(Stretch)>;
-/// Gets what was made, in the order of the numbers, on the first process; false ends the work.
-using TakeMade = std::function<bool(Stretch, const std::string& made)>;
+/// Computes a range. Called on any process, from one thread at a time.
+using MakeRange = std::function<std::string(WorkRange)>;
+/// Takes the results in order, on the first process; false ends the work.
+using TakeResult = std::function<bool(WorkRange, const std::string& made)>;
 
-/// Whether a launcher started this process with others, as far as it says.
-[[nodiscard]] bool has_companions();
+/// Whether a launcher started this process with others, as far as its environment shows.
+[[nodiscard]] bool has_other_processes();
 
-/// Hands out `all`, of which the first process alone has to know, to whichever process has nothing to do, the first one
-/// included; returns when all is taken. How long stretches are follows from how long they take, and what is made ahead
-/// of what is taken is bounded. What a process was to make that is lost meanwhile (not the first one), another one
-/// makes, where the launcher lets the others live. Starts MPI. Throws Error (failed) where that fails, and what `make`
-/// or `take` throw.
-void share_work(Stretch all, const MakeStretch& make, const TakeMade& take);
+/// Distributes `all` (used on the first process only) to idle processes, the first one included. Returns when all
+/// results are taken. The length of ranges adapts to their duration, and the results computed ahead of `take` are
+/// bounded. If a process other than the first is lost, another one repeats its ranges, provided that the launcher does
+/// not end the others. Starts MPI. Throws Error (failed) if that fails, and whatever `make` or `take` throw.
+void share_work(WorkRange all, const MakeRange& make, const TakeResult& take);
 
-/// What one number gives.
+/// Computes the result for one number.
 using MakeOne = std::function<std::string(std::size_t)>;
 
-/// Rounds of work, each of which needs all that the one before it gave. All processes make the same rounds.
+/// Rounds of work; each needs all results of the one before it. All processes run the same rounds.
 class SharedRounds {
 public:
-  /// Each process works with so many threads. Starts MPI, so that what is done before the first round, too, is known to
-  /// be undone where a process is lost. Throws Error (failed) where that fails.
+  /// Each process works with `threads` threads. Starts MPI now, so that work before the first round can also be
+  /// repeated if a process is lost. Throws Error (failed) if that fails.
   explicit SharedRounds(std::size_t threads);
   ~SharedRounds();
   SharedRounds(const SharedRounds&) = delete;
   SharedRounds& operator=(const SharedRounds&) = delete;
 
-  /// What `make` gives for every number below `count`, by number, on all processes; each number is made by whichever
-  /// has nothing to do. Throws what `make` throws.
+  /// The results of `make` for every number below `count`, by number, on all processes. Idle processes take the next
+  /// number. Throws what `make` throws.
   [[nodiscard]] std::vector<std::string> make_all(std::size_t count, const MakeOne& make);
 
 private:

@@ -11,7 +11,7 @@
 
 namespace ppsim::runtime {
 
-/// What a layer is. mlp: x + W2 gelu(W1 norm(x)), width to 4*width and back. transformer: x + Wo attention(norm(x)),
+/// The kind of layer. mlp: x + W2 gelu(W1 norm(x)), width to 4*width and back. transformer: x + Wo attention(norm(x)),
 /// then the mlp; causal, with `heads` heads.
 enum class Block : std::uint8_t { mlp, transformer };
 [[nodiscard]] std::string_view to_string(Block block);
@@ -19,32 +19,32 @@ enum class Block : std::uint8_t { mlp, transformer };
 enum class OptimizerKind : std::uint8_t { sgd, adam };
 [[nodiscard]] std::string_view to_string(OptimizerKind kind);
 
-/// With which the loss of both blocks falls from the first steps on: Adam moves every parameter by about its rate,
-/// whatever the gradient. `delay`: how many updates behind the weights are with which a gradient is computed; what
-/// corrects an error that long after may be that much less.
+/// A rate at which the loss of both blocks falls from the first steps on. Adam moves every parameter by about its rate,
+/// whatever the gradient. `delay`: by how many updates the weights of a gradient are out of date; a longer delay needs
+/// a smaller rate.
 [[nodiscard]] constexpr double default_learning_rate(OptimizerKind kind, std::size_t depth = 1, std::size_t delay = 1) {
   return (kind == OptimizerKind::sgd ? 0.05 : 0.002) / excess_depth(depth) / excess_depth(delay);
 }
 
-/// Largest tokens, width and heads, and layers of a chunk: dimensions of matrices stay in the 32 bits that BLAS takes.
+/// Limits of tokens, width and heads, and of layers per chunk, so that matrix dimensions fit BLAS's 32 bits.
 inline constexpr std::size_t most_rows = 65536, most_layers = 4096;
 
-/// The model that is trained: every chunk has `layers` equal layers. Inputs and targets are made from the seed; the
-/// loss of a microbatch is the mean of (y - target)^2 / 2.
+/// The trained model: every chunk has `layers` equal layers. Inputs and targets follow from the seed; the loss of a
+/// microbatch is the mean of (y - target)^2 / 2.
 struct Workload {
   Block block = Block::mlp;
   std::size_t tokens = 256; ///< rows of an activation
   std::size_t width = 256;  ///< columns of an activation
   std::size_t heads = 4;    ///< transformer; divides width
   std::size_t layers = 1;   ///< per chunk
-  std::size_t depth = 1;    ///< branches of the whole model, by which its parameters begin smaller
+  std::size_t depth = 1;    ///< branches of the whole model; deeper models start with smaller parameters
   std::uint32_t seed = 1;
   OptimizerKind optimizer = OptimizerKind::sgd;
   double learning_rate = default_learning_rate(OptimizerKind::sgd); ///< other optimizers need another
   bool operator==(const Workload&) const = default;
 };
 
-/// Branches of a model of so many chunks.
+/// Branches of a model with this many chunks.
 [[nodiscard]] constexpr std::size_t depth_of(const Workload& workload, std::size_t chunks) {
   return chunks * workload.layers * (workload.block == Block::transformer ? 2 : 1);
 }
@@ -52,18 +52,18 @@ struct Workload {
 /// "mlp: 256 tokens, width 512, 1 layer per chunk".
 [[nodiscard]] std::string in_words(const Workload& workload);
 
-/// What decides how long its tasks take.
+/// The scenario settings that determine task times.
 [[nodiscard]] Settings settings(const Workload& workload);
 
-/// What a chunk takes on a device. All chunks are alike.
+/// Memory of one chunk on a device. All chunks are equal.
 struct ChunkSizes {
-  std::size_t parameters = 0; ///< numbers, in all layers
-  Bytes parameter_bytes{};    ///< that F and I read
+  std::size_t parameters = 0; ///< count, over all layers
+  Bytes parameter_bytes{};    ///< as F and I read them
   Bytes gradient_bytes{};     ///< fp32 sums
-  Bytes optimizer_bytes{};    ///< moments, and a master copy where parameters are not fp32
-  Bytes stash_for_input{};    ///< of F's stash, what only I needs: freed at its end
-  Bytes stash_for_weight{};   ///< and what W needs too: freed at the end of W
-  Bytes boundary{};           ///< an activation, and its gradient, as they are sent
+  Bytes optimizer_bytes{};    ///< moments, and a master copy if parameters are not fp32
+  Bytes stash_for_input{};    ///< part of F's stash that only I needs, freed at the end of I
+  Bytes stash_for_weight{};   ///< part that W also needs, freed at the end of W
+  Bytes boundary{};           ///< one transfer: an activation or its gradient
   Bytes scratch{};            ///< workspace of a stage, whatever its task
   [[nodiscard]] Bytes stash() const { return stash_for_input + stash_for_weight; }
   bool operator==(const ChunkSizes&) const = default;

@@ -11,12 +11,12 @@ namespace ppsim::traces {
 /// One JSON document. Times are whole nanoseconds.
 [[nodiscard]] std::string write_certificate(const Certificate& certificate);
 
-/// Reads what write_certificate() wrote, by whatever program. `where` names the file in errors. Throws Error
-/// (bad_input) with every fault found: what is no JSON by line and column, all else by its JSON pointer. What is read
-/// is well formed, and need not be true.
+/// Reads a certificate, written by write_certificate() or another program. `where` names the file in errors. Throws
+/// Error (bad_input) with every fault: invalid JSON by line and column, others by JSON pointer. The result is
+/// well-formed but not checked.
 [[nodiscard]] Certificate read_certificate(std::string_view text, std::string_view where);
 
-/// What check_certificate() found, schema 1.
+/// The result of check_certificate() as JSON, schema 1.
 [[nodiscard]] std::string certificate_verdict_json(const Certificate& certificate, const CertificateVerdict& verdict);
 
 } // namespace ppsim::traces

@@ -1,5 +1,5 @@
 #pragma once
-// Chrome trace events (JSON), which Perfetto and chrome://tracing open.
+// Chrome trace events (JSON), for Perfetto and chrome://tracing.
 
 #include "ppsim/graph/timeline.hpp"
 #include "ppsim/study/run_report.hpp"
@@ -8,7 +8,7 @@
 
 namespace ppsim::traces {
 
-/// A track per stage, transfers as slices on a track of their own joined by flow arrows, and counters for live
+/// One track per stage, transfers as slices on a separate track joined by flow arrows, and counters for live
 /// activations and memory.
 [[nodiscard]] std::string chrome_trace(const TaskGraph& graph, const Timeline& timeline, const RunReport& report);
 

@@ -1,7 +1,7 @@
 #pragma once
 // A plan as JSON and CSV.
 
-#include "ppsim/plan/answers.hpp"
+#include "ppsim/plan/analysis.hpp"
 
 #include <functional>
 #include <string>
@@ -9,18 +9,18 @@
 
 namespace ppsim::traces {
 
-/// What runs a configuration as `ppsim ...`: word by word, and as a shell takes it.
+/// The arguments of `ppsim` that run a configuration: word by word, and as a shell command.
 struct RunWords {
   std::vector<std::string> arguments;
   std::string line;
 };
 using RunWordsOf = std::function<RunWords(const Configuration&)>;
 
-/// JSON, schema 1: how many configurations there are and were simulated, and the `rows`, each with its `arguments`
-/// (what runs as `ppsim ...`), its options and its metrics; the answers have the same.
-[[nodiscard]] std::string plan_json(const PlanRequest& request, const RankedPlan& plan, const PlanAnswers& answers,
+/// JSON, schema 1: the number of configurations and of simulated ones, and the `rows`, each with its `arguments` (for
+/// `ppsim ...`), its options and its metrics. The answers have the same.
+[[nodiscard]] std::string plan_json(const PlanRequest& request, const RankedPlan& plan, const PlanAnalysis& analysis,
                                     const RunWordsOf& words_of);
-/// The rows, with a head; `ranked_by` is the figure by which they are, in ns or bytes.
+/// The rows, with a header; `ranked_by` is the ranking figure, in ns or bytes.
 [[nodiscard]] std::string plan_csv(const RankedPlan& plan);
 
 } // namespace ppsim::traces

@@ -8,8 +8,8 @@
 
 namespace ppsim::traces {
 
-/// Reads a table (docs/formats.md). `name` names the file in errors. Arguments are split as a shell splits them, and
-/// not understood further. Throws Error (bad_input) with every fault found, each as "name:line:column".
+/// Reads a table (docs/formats.md). `name` names the file in errors. Splits arguments as a shell does, without checking
+/// them. Throws Error (bad_input) with every fault, each as "name:line:column".
 [[nodiscard]] std::vector<PublishedRun> read_published(std::string_view text, std::string_view name);
 
 } // namespace ppsim::traces

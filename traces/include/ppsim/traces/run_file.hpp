@@ -9,16 +9,16 @@
 
 namespace ppsim::traces {
 
-/// Bytes of the longest text in a run file, as of each fact.
+/// The most bytes of a text in a run file, such as a fact.
 inline constexpr std::size_t longest_fact = std::size_t{1} << 16;
 
 /// One JSON document: how and where the run was made, its order, and per step the times of every task and transfer.
-/// Times are whole nanoseconds, sizes bytes; facts that are longer than longest_fact are cut. What released a task is
-/// not in it: attribute() finds that again.
+/// Times are in whole nanoseconds, sizes in bytes; facts longer than longest_fact are cut. It does not contain what
+/// released a task; attribute() finds that.
 [[nodiscard]] std::string write_run(const MeasuredRun& run);
 
-/// Reads what write_run() wrote, by whatever program. `where` names the file in errors. Throws Error (bad_input) with
-/// every fault found: what is no JSON by line and column, all else by its key.
+/// Reads a run, written by write_run() or another program. `where` names the file in errors. Throws Error (bad_input)
+/// with every fault: invalid JSON by line and column, others by key.
 [[nodiscard]] MeasuredRun read_run(std::string_view text, std::string_view where);
 
 } // namespace ppsim::traces

@@ -1,5 +1,5 @@
 #pragma once
-// What makes the steps of a measured run long, as text.
+// Why the steps of a measured run are long, as text.
 
 #include "ppsim/measured/explanation.hpp"
 #include "ppsim/viz/text.hpp"
@@ -9,9 +9,9 @@
 
 namespace ppsim::viz {
 
-/// The answer in one line; then each finding with what it costs and the figures that say so, where a step goes, tables
-/// of stages and replicas, and how far to trust it. `explanation` is of these replicas. Pure: the same inputs give the
-/// same bytes.
+/// The answer in one line; then each finding with its cost and its supporting figures, the parts of a step, tables of
+/// stages and replicas, and the reliability of the result. `explanation` must be of these replicas. Pure: equal inputs
+/// give equal bytes.
 [[nodiscard]] std::string explanation_text(std::span<const MeasuredRun> replicas, const Explanation& explanation,
                                            const TextOptions& options);
 

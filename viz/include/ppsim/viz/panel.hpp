@@ -8,7 +8,7 @@
 
 namespace ppsim::viz {
 
-/// One of several runs, as it is drawn.
+/// One of several runs to draw.
 struct Panel {
   const TaskGraph& graph;
   const Timeline& timeline;

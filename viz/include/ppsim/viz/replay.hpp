@@ -1,5 +1,5 @@
 #pragma once
-// What came of a replay, for people.
+// The results of a replay as text.
 
 #include "ppsim/measured/validation.hpp"
 #include "ppsim/viz/text.hpp"
@@ -8,8 +8,7 @@
 
 namespace ppsim::viz {
 
-/// A block of lines: how long steps took against the prediction, whether results and memory are as they
-/// have to be, and whether the times can be trusted. Pure.
+/// Step times against the prediction, whether results and memory are correct, and whether the times are reliable. Pure.
 [[nodiscard]] std::string replay_text(const MeasuredRun& run, const Validation& validation, const ReplayFacts& facts,
                                       const TextOptions& options);
 

@@ -1,5 +1,5 @@
 #pragma once
-// A Gantt chart as SVG, fit for a paper.
+// A Gantt chart as SVG, suitable for a paper.
 
 #include "ppsim/graph/timeline.hpp"
 #include "ppsim/study/run_report.hpp"
@@ -9,10 +9,10 @@
 
 namespace ppsim::viz {
 
-/// Whether a chart shows below its rows what each stage holds over time, beside the memory limit.
+/// Whether a chart shows the memory of each stage over time below its rows, against the memory limit.
 enum class MemoryLanes : std::uint8_t { none, shown };
 
-/// The whole chart as one SVG document. Pure: the same inputs give the same bytes.
+/// The whole chart as one SVG document. Pure: equal inputs give equal bytes.
 [[nodiscard]] std::string svg_gantt(const TaskGraph& graph, const Timeline& timeline, const RunReport& report,
                                     MemoryLanes memory = MemoryLanes::none);
 

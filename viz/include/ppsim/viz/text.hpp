@@ -1,5 +1,5 @@
 #pragma once
-// The terminal report: the answer, a table per stage, a small Gantt, what to look at next.
+// The terminal report: the answer, a table per stage, a small Gantt chart, what to try next.
 
 #include "ppsim/graph/timeline.hpp"
 #include "ppsim/study/run_report.hpp"
@@ -11,14 +11,14 @@ namespace ppsim::viz {
 struct TextOptions {
   std::size_t width = 100; ///< columns of the terminal
   bool colour = false;     ///< ANSI colours
-  bool advises = true;     ///< what to look at next; no schedule by name helps where an order was sought
+  bool advises = true;     ///< include what to try next; off for searched orders, which no other schedule improves
 };
 
-/// The report of one run, for people. Pure: the same inputs give the same bytes.
+/// The report of one run. Pure: equal inputs give equal bytes.
 [[nodiscard]] std::string text_report(const TaskGraph& graph, const Timeline& timeline, const RunReport& report,
                                       const TextOptions& options);
 
-/// Every task with its step and times, a line each, in the order of step, then stage.
+/// Every task with its step and times, one line each, sorted by step, then stage.
 [[nodiscard]] std::string task_table(const TaskGraph& graph, const Timeline& timeline);
 
 } // namespace ppsim::viz

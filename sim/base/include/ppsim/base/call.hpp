@@ -1,15 +1,15 @@
 #pragma once
-// Call: work that somebody waits for who may want it to end early. Programs that hold ppsim as a library make one; the
-// command line does not.
+// Call: work that its caller can stop early. Programs that use ppsim as a library create one; the command line does
+// not.
 
 #include <atomic>
 
 namespace ppsim {
 
-/// Thrown out of work that is to end early. No std::exception, so that nobody takes it for a result.
+/// Thrown to end stopped work. Not a std::exception, so that no handler mistakes it for a result.
 struct Stopped {};
 
-/// One call into the library. All threads that work for it know of it (for_each_index()).
+/// One call into the library, shared by all threads that work for it (for_each_index()).
 class Call {
 public:
   Call() = default;
@@ -18,7 +18,7 @@ public:
   Call& operator=(const Call&) = delete;
   Call(Call&&) = delete;
   Call& operator=(Call&&) = delete;
-  /// From any thread: the next check_stop() throws.
+  /// Makes the next check_stop() throw. Callable from any thread.
   void stop() noexcept { stopped_.store(true, std::memory_order_relaxed); }
   [[nodiscard]] bool is_stopped() const noexcept { return stopped_.load(std::memory_order_relaxed); }
 
@@ -30,7 +30,7 @@ namespace detail {
 inline constinit thread_local Call* current_call = nullptr;
 } // namespace detail
 
-/// The one that this thread works for; null where there is none.
+/// The call that this thread works for; null if there is none.
 [[nodiscard]] inline Call* current_call() {
   return detail::current_call;
 }
@@ -48,7 +48,7 @@ private:
   Call* before_;
 };
 
-/// Throws Stopped where the call is to end. For loops of which one round is short, and a thousand are not.
+/// Throws Stopped if the call was stopped. For loops whose single iterations are short.
 inline void check_stop() {
   if (const Call* const call = current_call(); call != nullptr && call->is_stopped()) throw Stopped{};
 }

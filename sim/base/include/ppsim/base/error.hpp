@@ -1,5 +1,5 @@
 #pragma once
-// Errors: the one exception type for what a user can fix, and the assertion for what only we can.
+// Errors: the one exception type for problems that a user can fix, and the assertion for bugs.
 
 #include <cstddef>
 #include <source_location>
@@ -17,10 +17,10 @@ enum class ExitCode : int {
   bad_input = 2,    ///< wrong usage or bad input
   no = 3,           ///< the answer is no: deadlock, does not fit
   internal = 70,    ///< a bug in ppsim
-  interrupted = 130 ///< what a shell says where SIGINT has ended it
+  interrupted = 130 ///< a shell's status after SIGINT
 };
 
-/// One thing that is wrong: where, what (with the value found), and what to change.
+/// One problem: where, what (with the value found), and the remedy.
 struct Problem {
   std::string where;
   std::string what;
@@ -28,7 +28,7 @@ struct Problem {
   bool operator==(const Problem&) const = default;
 };
 
-/// Thrown for what a user can fix; holds everything that was found wrong. Caught once, in main.
+/// Thrown for problems that a user can fix, with all of them. Caught once, in main.
 class Error : public std::runtime_error {
 public:
   Error(ExitCode code, std::vector<Problem> problems);
@@ -41,8 +41,8 @@ private:
   std::vector<Problem> problems_;
 };
 
-/// Collects what is wrong with one input, so that all of it is reported at once. Keeps the first `limit` in full and
-/// counts the rest.
+/// Collects the problems of one input, so that all are reported at once. Keeps the first `limit` in full and counts the
+/// rest.
 class Problems {
 public:
   static constexpr std::size_t limit = 20;
@@ -50,7 +50,7 @@ public:
   [[nodiscard]] bool empty() const { return found_ == 0; }
   [[nodiscard]] std::size_t count() const { return found_; }
   [[nodiscard]] const std::vector<Problem>& list() const { return problems_; }
-  /// Throws Error with everything found, if anything was.
+  /// Throws Error with everything found, if anything.
   void throw_if_any(ExitCode code = ExitCode::bad_input);
 
 private:
@@ -58,18 +58,18 @@ private:
   std::size_t found_ = 0;
 };
 
-/// A broken promise of our own code: std::logic_error with the place. main() turns it into exit status 70.
+/// A violated invariant: throws std::logic_error with the place. main() turns it into exit status 70.
 [[noreturn]] void assertion_failed(const char* condition, std::source_location where = std::source_location::current());
 
-/// The member of `known` nearest to `word` by edit distance, or nothing when none is near: for "did you mean".
+/// The member of `known` nearest to `word` by edit distance; empty if none is near. For "did you mean".
 [[nodiscard]] std::string_view nearest_word(std::string_view word, const std::vector<std::string_view>& known);
-/// "did you mean 'x'?" or, when nothing is near, `otherwise`.
+/// "did you mean 'x'?", or `otherwise` if no known word is near.
 [[nodiscard]] std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known,
                                        std::string_view otherwise);
-/// `text` fit to be printed in an error: control characters escaped, cut after `limit` bytes.
+/// `text` made safe to print in an error: control characters escaped, cut after `limit` bytes.
 [[nodiscard]] std::string in_quotes(std::string_view text, std::size_t limit = 60);
 
 } // namespace ppsim
 
-/// Stays on in every build.
+/// Active in every build.
 #define PPSIM_ASSERT(condition) (static_cast<bool>(condition) ? void() : ::ppsim::assertion_failed(#condition))

@@ -1,5 +1,5 @@
 #pragma once
-// Percentile: the one way in which medians and percentiles are taken here.
+// Percentile: the one definition of medians and percentiles in ppsim.
 
 #include <algorithm>
 #include <cmath>
@@ -8,8 +8,8 @@
 
 namespace ppsim {
 
-/// The smallest value that `percent` per cent of all do not exceed (nearest rank; 50 is the lower median). Of none:
-/// a value-initialised one.
+/// The smallest value that at least `percent` per cent of all values do not exceed (nearest rank; 50 is the lower
+/// median). A value-initialised one if there are none.
 template <class Value>
 [[nodiscard]] Value percentile(std::vector<Value> values, std::size_t percent) {
   if (values.empty()) return Value{};
@@ -19,7 +19,7 @@ template <class Value>
   return *at;
 }
 
-/// The same of values that are sorted, of which there are some, at any share from 0 to 1.
+/// The same of sorted values (at least one), at any share from 0 to 1.
 template <class Value>
 [[nodiscard]] Value percentile_of_sorted(const std::vector<Value>& values, double share) {
   constexpr double rounding = 1e-9; // of a share that is not exact in binary
@@ -27,7 +27,7 @@ template <class Value>
   return values[std::clamp<std::size_t>(rank, 1, values.size()) - 1];
 }
 
-/// Of one value after the other the percentile 50 of all others, without a look at each of them.
+/// For each of the values, percentile 50 of all others, in constant time.
 template <class Value>
 class MedianOfOthers {
 public:
@@ -38,7 +38,7 @@ public:
     lower_ = *at;
     upper_ = *std::min_element(at + 1, values.end());
   }
-  /// `own` is one of the values. A value-initialised one where it is the only one.
+  /// `own` is one of the values. Returns a value-initialised one if it is the only one.
   [[nodiscard]] Value operator()(const Value& own) const { return own <= lower_ ? upper_ : lower_; }
 
 private:

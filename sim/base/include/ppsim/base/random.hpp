@@ -1,5 +1,5 @@
 #pragma once
-// Numbers that look random, and are the same everywhere.
+// Pseudorandom numbers, equal on every platform.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,9 +16,9 @@ public:
     return value ^ (value >> 31U);
   }
   constexpr std::uint64_t next() { return mixed(state_ += 0x9e3779b97f4a7c15U); }
-  /// From 0 to `limit` - 1, where `limit` is at least 1 and below 2^32: the bias is as small as that.
+  /// Uniform from 0 to `limit` - 1, for `limit` from 1 to 2^32 - 1. The bias is below limit / 2^32.
   constexpr std::size_t below(std::size_t limit) { return static_cast<std::size_t>(((next() >> 32U) * limit) >> 32U); }
-  /// From 0 to less than 1.
+  /// Uniform in [0, 1).
   constexpr double share() { return static_cast<double>(next() >> 11U) / static_cast<double>(std::uint64_t{1} << 53U); }
 
 private:

@@ -1,6 +1,6 @@
 #pragma once
-// Units: simulated time, bytes, bandwidth, and the ids of stages, chunks, microbatches and tasks.
-// Text with units is read and written here and nowhere else.
+// Units: simulated time, bytes, bandwidth, and the ids of stages, chunks, microbatches and tasks. Only this module
+// parses and prints text with units.
 
 #include <chrono>
 #include <compare>
@@ -15,7 +15,7 @@ namespace ppsim {
 /// A span of simulated time in whole nanoseconds.
 using Duration = std::chrono::duration<std::int64_t, std::nano>;
 
-/// `part` of `whole`; 0 where there is no whole.
+/// `part` / `whole`; 0 if `whole` is zero.
 [[nodiscard]] constexpr double fraction(Duration part, Duration whole) {
   return whole == Duration{0} ? 0.0 : static_cast<double>(part.count()) / static_cast<double>(whole.count());
 }
@@ -59,8 +59,8 @@ class Bandwidth {
 public:
   constexpr explicit Bandwidth(std::int64_t bytes_per_second) : bytes_per_second_{bytes_per_second} {}
   [[nodiscard]] constexpr std::int64_t bytes_per_second() const { return bytes_per_second_; }
-  /// Time to move `bytes`, or one of `parts` equal parts of them, rounded up to a whole nanosecond: the one place where
-  /// bandwidth becomes time.
+  /// Time to move `bytes`, or one of `parts` equal parts of them, rounded up to a whole nanosecond. Bandwidth becomes
+  /// time only here.
   [[nodiscard]] Duration time_for(Bytes bytes, std::int64_t parts = 1) const;
   constexpr auto operator<=>(const Bandwidth&) const = default;
 
@@ -68,7 +68,7 @@ private:
   std::int64_t bytes_per_second_;
 };
 
-/// A number of floating-point operations, a multiplication and an addition being two.
+/// A number of floating-point operations. A multiply-add counts as two.
 struct FlopCount {
   std::int64_t count = 0;
   auto operator<=>(const FlopCount&) const = default;
@@ -80,7 +80,7 @@ enum class ChunkId : std::uint32_t {};      ///< 0..p*v-1, in model order
 enum class MicrobatchId : std::uint32_t {}; ///< 0..m-1
 enum class TaskId : std::uint32_t {};       ///< position in a schedule, stage by stage
 
-/// "No task": what released a task that waited for nothing.
+/// "No task": the released_by of a task that waited for nothing.
 inline constexpr TaskId no_task{0xFFFFFFFFU};
 
 template <class Id>
@@ -92,7 +92,7 @@ template <class Id>
   return static_cast<Id>(position);
 }
 
-/// Ids one after another: for (const StageId stage : shape.stage_ids()).
+/// Consecutive ids: for (const StageId stage : shape.stage_ids()).
 template <class Id>
 class IdRange {
 public:
@@ -127,12 +127,12 @@ private:
   std::size_t behind_;
 };
 
-/// value * numerator / denominator, rounded to the nearest (half up), exact for any 64-bit product; none may be
+/// value * numerator / denominator, rounded to the nearest (half up), exact for any 64-bit product. No argument may be
 /// negative.
 [[nodiscard]] std::int64_t scale_rounded(std::int64_t value, std::int64_t numerator, std::int64_t denominator);
 
-/// `text` as a duration: a non-negative decimal and a unit (ns, us, ms, s). Nothing if it is not one, or if it is
-/// longer than max_duration. Fractions of a nanosecond are rounded to the nearest.
+/// `text` as a duration: a non-negative decimal and a unit (ns, us, ms, s), rounded to the nearest nanosecond. None if
+/// it is not one, or if it is longer than max_duration.
 [[nodiscard]] std::optional<Duration> parse_duration(std::string_view text);
 /// `text` as bytes: a decimal and B, kB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB (powers of 1024).
 [[nodiscard]] std::optional<Bytes> parse_bytes(std::string_view text);
@@ -143,15 +143,15 @@ private:
 /// `text` as floating-point operations: a positive decimal, by itself or with GFLOP, TFLOP, PFLOP or EFLOP; up to 9e18.
 [[nodiscard]] std::optional<FlopCount> parse_flop_count(std::string_view text);
 
-/// The longest duration that an input may hold: a day. Sums over a whole run then stay far from overflow.
+/// The longest duration in an input: one day. Sums over a whole run then cannot overflow.
 inline constexpr Duration max_duration = std::chrono::hours{24};
 
-/// Three to four digits with a fitting unit, for people: "1.5 ms", "18.52 ms", "0 ns".
+/// Three to four digits with a suitable unit: "1.5 ms", "18.52 ms", "0 ns".
 [[nodiscard]] std::string format_duration(Duration duration);
-/// Three to four digits with a fitting binary unit, for people: "1.5 GiB".
+/// Three to four digits with a suitable binary unit: "1.5 GiB".
 [[nodiscard]] std::string format_bytes(Bytes bytes);
-/// All digits with a fitting unit, for people who look for small differences: "1.3752 ms", "20.0039 GiB" (binary units
-/// have four decimals at most), "50 GB/s".
+/// All digits with a suitable unit, to show small differences: "1.3752 ms", "20.0039 GiB" (binary units have at most
+/// four decimals), "50 GB/s".
 [[nodiscard]] std::string format_closely(Duration duration);
 [[nodiscard]] std::string format_closely(Bytes bytes);
 [[nodiscard]] std::string format_closely(Bandwidth bandwidth);

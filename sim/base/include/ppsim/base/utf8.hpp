@@ -1,15 +1,15 @@
 #pragma once
-// Characters of text that comes from outside.
+// UTF-8 characters of external text.
 
 #include <cstddef>
 #include <string_view>
 
 namespace ppsim {
 
-/// How many bytes at the front of `text` are one character of UTF-8; 0 where they are none, as of no text.
+/// Bytes of the UTF-8 character at the front of `text`; 0 if there is none or it is invalid.
 [[nodiscard]] std::size_t character_length(std::string_view text);
 
-/// Whether `text` begins with a control character of ASCII, which would control a terminal.
+/// Whether `text` begins with an ASCII control character, which would control a terminal.
 [[nodiscard]] bool begins_with_control(std::string_view text);
 
 } // namespace ppsim

@@ -1,5 +1,5 @@
 #pragma once
-// WaitGraph: what waits for what, each with a reason; and the shortest cycle of such waits, where there is one.
+// WaitGraph: which node waits for which, with reasons, and the shortest cycle of waits, if any.
 
 #include <cstddef>
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace ppsim {
 
-/// Nodes are numbers; so are reasons.
+/// Nodes and reasons are numbers.
 class WaitGraph {
 public:
   using Node = std::uint32_t;
   struct Arc {
-    Node to = 0; ///< what waits
+    Node to = 0; ///< the waiting node
     std::uint8_t why = 0;
   };
   /// `arc.to` waits for `from`.
@@ -27,16 +27,16 @@ public:
   WaitGraph(std::size_t nodes, std::span<const Listed> listed);
 
   [[nodiscard]] std::size_t size() const { return begin_.size() - 1; }
-  /// What waits for `node`.
+  /// The nodes that wait for `node`.
   [[nodiscard]] std::span<const Arc> waiting_for(Node node) const {
     return {arcs_.data() + begin_[node], begin_[node + 1] - begin_[node]};
   }
-  /// An order in which each node comes after all that it waits for; among those that could come next the one with the
-  /// lowest `rank`, then the lowest number. Nodes on cycles, and after them, are missing.
+  /// An order in which each node comes after all that it waits for; if several could come next, the lowest `rank` and
+  /// then the lowest number comes first. Nodes on cycles, and after them, are missing.
   [[nodiscard]] std::vector<Node> order(const std::function<std::int64_t(Node)>& rank) const;
   /// By node: whether it is on a cycle, or after one.
   [[nodiscard]] std::vector<bool> stuck() const;
-  /// Whether no node is.
+  /// Whether no node is stuck.
   [[nodiscard]] bool runs_to_its_end() const;
 
 private:
@@ -53,9 +53,9 @@ struct Waiting {
   std::uint8_t why = 0;
 };
 
-/// A cycle of `graph`, which has one, that waits for no other cycle: each of its nodes waits for the next one's, the
-/// last for the first. Of those that are looked at (of large graphs not all) the one with the least waits for reasons
-/// that are not `light`, then with the least waits.
+/// A cycle of `graph`, which must have one, that waits for no other cycle: each node waits for the next one, the last
+/// for the first. Among the examined cycles (not all in large graphs), the one with the fewest reasons that are not
+/// `light`, then with the fewest waits.
 [[nodiscard]] std::vector<Waiting> shortest_cycle(const WaitGraph& graph,
                                                   const std::function<bool(std::uint8_t)>& light);
 

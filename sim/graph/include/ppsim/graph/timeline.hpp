@@ -15,12 +15,12 @@ struct Span {
   bool operator==(const Span&) const = default;
 };
 
-/// What let a reduction or an optimizer step start: the last of what it waited for, a task (or the transfer that a task
-/// sent, where sending holds the stage) or a reduction.
+/// What released a reduction or an optimizer step: the last of its inputs, a task, its transfer (if sending blocks the
+/// stage) or a reduction.
 struct UpdateRelease {
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
   TaskId task = no_task;
-  bool sent = false;            ///< it was not the task but its transfer
+  bool sent = false;            ///< the task's transfer released it
   std::size_t reduction = none; ///< position in Timeline::reductions; then `task` is not set
 };
 
@@ -33,48 +33,47 @@ struct Reduction {
   UpdateRelease released_by;
 };
 
-/// A stage's optimizer step for all its chunks; without length where the stage has no such cost.
+/// A stage's optimizer step for all its chunks; zero length if the stage has no such cost.
 struct OptimizerRun {
   Span span;
   UpdateRelease released_by;
 };
 
-/// What a stage waits for after its last task: the end of the transfer `by`, for itself or for its group.
+/// What a stage waits for after its last task: the end of the transfer of `by`, or of its group.
 struct HeldEnd {
   SimTime at{};
-  TaskId by = no_task; ///< its sender
+  TaskId by = no_task; ///< the transfer's sender
 };
 
-/// When one send or receive was where.
+/// The times of one send or receive.
 struct OpRun {
-  SimTime launched{}; ///< its stage had done the tasks before it
-  SimTime front{};    ///< and it was the next on its communicator there
-  SimTime done{};     ///< it, and the others of its group on that communicator
+  SimTime launched{}; ///< when its stage had run the tasks before it
+  SimTime front{};    ///< when it also was the first on its communicator
+  SimTime done{};     ///< when it and the others of its group on that communicator were done
 };
 
-/// When each task and transfer ran and what released it. The vectors of tasks and transfers are indexed by TaskId; a
-/// transfer has the id of its sender. Both halves of an overlapped pair that runs in one piece have the span of the
-/// pair.
+/// When each task and transfer ran and what released it. TaskId indexes the vectors of tasks and transfers; a transfer
+/// has the id of its sender. Both halves of an overlapped pair that runs in one piece have the span of the pair.
 struct Timeline {
   std::vector<Span> tasks;
-  std::vector<Span> transfers; ///< {0, 0} where a task sends nothing; in slices, from the first to the last; under
-                               ///< `streams` from when data flows
+  std::vector<Span> transfers; ///< {0, 0} if a task sends nothing; with slices, from the first to the last; under
+                               ///< `streams`, from when data flows
   std::vector<TaskId>
-      released_by; ///< the last input to arrive (the sender, for a transfer), or the task before; no_task for none
+      released_by; ///< the last input to arrive (for a transfer, its sender) or the task before; no_task if none
   std::vector<Cause> cause; ///< why released_by released it
-  /// Where a transfer started later than its sender ended: the task (`blocking`, `streams`: after which a side came
-  /// that far) or the transfer's sender (`link`: who held the link; `streams`: who stood in front) that it waited for.
-  /// Empty where transfers start at once (`latency`).
+  /// What delayed a transfer that started after its sender's end. `link`: the sender of the transfer that used the
+  /// link. `blocking`: the task after which the later side was ready. `streams`: that task, or the sender of the
+  /// transfer in front. Empty if transfers start at once (`latency`).
   std::vector<TaskId> transfer_released_by;
-  /// Of `streams`, else empty. Whether transfer_released_by names a transfer, which stood in front, rather than a task.
+  /// Under `streams`, otherwise empty: whether transfer_released_by is the sender of a transfer in front, not a task.
   std::vector<bool> waited_for_transfer;
-  /// The same: where a task started later than its input (or its own send) was there, the sender of the transfer of the
-  /// same group that ended then; no_task elsewhere.
+  /// Under `streams`, otherwise empty: for a task that started after the arrival of its input (or the end of its own
+  /// send), the sender of the transfer of the same group that ended then; otherwise no_task.
   std::vector<TaskId> group_released_by;
-  std::vector<HeldEnd> held_end;       ///< as above, by stage; empty where no stage waits after its last task
-  std::vector<OpRun> operations;       ///< as above, as in CommOrder::ops()
-  std::vector<Reduction> reductions;   ///< stage by stage, each stage's as they ran; the tied ones last
-  std::vector<OptimizerRun> optimizer; ///< by stage; empty where nothing follows the tasks (Update::is_free)
+  std::vector<HeldEnd> held_end;       ///< under `streams`, by stage; empty if no stage waits after its last task
+  std::vector<OpRun> operations;       ///< under `streams`, in the order of CommOrder::ops()
+  std::vector<Reduction> reductions;   ///< stage by stage in the order they ran; the tied ones last
+  std::vector<OptimizerRun> optimizer; ///< by stage; empty if nothing follows the tasks (Update::is_free)
 };
 
 /// The end of the last task, reduction or optimizer step.

@@ -1,15 +1,14 @@
 #pragma once
-// ComparedTime: one figure, predicted and measured.
+// ComparedTime: a predicted and a measured time.
 
 #include "ppsim/base/units.hpp"
 
 namespace ppsim {
 
-/// One figure, predicted and measured.
 struct ComparedTime {
   Duration predicted{0};
   Duration measured{0};
-  /// (predicted - measured) / measured; zero where both are zero, infinite where only the measured one is.
+  /// (predicted - measured) / measured; zero if both are zero, infinite if only the measured one is.
   [[nodiscard]] double error() const;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// LinkFit: latency and bandwidth of a link from the times of transfers of several sizes.
+// LinkFit: latency and bandwidth of a link, fitted to transfer times of several sizes.
 
 #include "ppsim/base/units.hpp"
 #include "ppsim/scenario/device.hpp"
@@ -16,8 +16,8 @@ struct LinkFit {
   double largest_residual = 0;        ///< |fitted - measured| / measured, over the samples
 };
 
-/// Least squares of relative errors, so that small transfers count as much as large ones; neither part is negative.
-/// There is at least one sample; sizes and times are not negative. A time below a nanosecond counts as one.
+/// Least squares of relative errors, so that small transfers count as much as large ones. Neither part is negative.
+/// Needs at least one sample and no negative size or time. A time below 1 ns counts as 1 ns.
 [[nodiscard]] LinkFit fit_link(std::span<const LinkSample> samples);
 
 } // namespace ppsim

@@ -1,5 +1,5 @@
 #pragma once
-// MeasuredRun: a schedule as it really ran: the timeline of each step, memory, and how far its results can be trusted.
+// MeasuredRun: a schedule as it ran: the timeline of each step, memory, and how reliable the results are.
 
 #include "ppsim/graph/timeline.hpp"
 
@@ -14,16 +14,16 @@ namespace ppsim {
 /// What one stage used, over all timed steps.
 struct MeasuredStage {
   Bytes static_bytes{};          ///< parameters (all versions), gradients, optimizer state
-  Bytes peak_bytes{};            ///< with activations; what StageReport::peak_bytes() predicts
-  Bytes buffer_bytes{};          ///< of transfers, and scratch space of the tasks; in neither of the above
+  Bytes peak_bytes{};            ///< with activations; StageReport::peak_bytes() predicts it
+  Bytes buffer_bytes{};          ///< transfer buffers and scratch space of the tasks; in neither of the above
   Duration busy{0};              ///< wall time inside tasks
-  std::optional<Duration> cpu{}; ///< processor time in them; none on devices, where nobody shares
+  std::optional<Duration> cpu{}; ///< processor time inside tasks; none on devices that are not shared
   bool operator==(const MeasuredStage&) const = default;
 };
 
-/// The results of a run, held against those of a run that does one task at a time.
+/// The results of a run, compared with those of a run of one task at a time.
 struct Proof {
-  bool same_order = false;      ///< gradients were summed in the same order, so that they have to be equal bit by bit
+  bool same_order = false;      ///< gradients were summed in the same order, so they must be equal bit by bit
   bool bit_equal = false;       ///< they are
   double gradient_error = 0;    ///< largest difference, relative to the largest gradient of its chunk
   double loss_error = 0;        ///< largest relative difference of a step's mean loss
@@ -32,7 +32,7 @@ struct Proof {
   [[nodiscard]] bool holds() const {
     return bit_equal || (!same_order && gradient_error <= tolerance && loss_error <= tolerance);
   }
-  /// The first step whose loss is not a finite number: training diverged, and nothing is shown of what came of it.
+  /// The first step whose loss is not finite: training diverged, and later results prove nothing.
   [[nodiscard]] std::optional<std::size_t> diverged() const;
   bool operator==(const Proof&) const = default;
 };
@@ -40,32 +40,32 @@ struct Proof {
 /// Keys of a scenario and their values: {"tokens", "256"}.
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-/// How and where a run was made, in words for people.
+/// How and where a run was made, in words.
 struct RunFacts {
   std::string backend{}; ///< "threads"
   std::string
       compute{}; ///< "mlp: 256 tokens, width 512, 1 layer per chunk" or "timed: tasks last as the scenario says"
   std::string transport{}; ///< "buffers are handed over", "emulated links"
   std::string machine{};   ///< processor or device, cores, system
-  std::string command{};   ///< that made it
-  bool timed = false;      ///< tasks were given durations: nothing is said about real compute
-  /// What the tasks computed. None where tasks were timed, or it is unknown.
+  std::string command{};   ///< that made the run
+  bool timed = false;      ///< tasks had prescribed durations: the run says nothing about real compute
+  /// The settings of the tasks' work. Empty if tasks were timed, or if it is unknown.
   Settings workload{};
   bool operator==(const RunFacts&) const = default;
 };
 
-/// A schedule as it really ran.
+/// A schedule as it ran.
 struct MeasuredRun {
   Schedule schedule;
   RunFacts facts{};
-  std::vector<Timeline> steps{}; ///< in the order they ran; the first task of each starts at zero. No causes yet:
-                                 ///< attribute() finds them
+  std::vector<Timeline>
+      steps{}; ///< in the order they ran; the first task of each starts at zero. Without causes: attribute() adds them
   std::vector<MeasuredStage> stages{};
   std::optional<Proof> proof{};
   std::optional<Duration> clock_error{}; ///< bound of the error between the clocks of stages; none: they share one
-  bool unaligned = false;                ///< a transfer ended before it began, beyond that bound; or no bound is known
-  /// By step, then by sender: a transfer that was not recorded. Its span is a guess: without length, when its content
-  /// was made. Empty where all were recorded.
+  bool unaligned = false; ///< a transfer ended before it began by more than that bound, or the bound is unknown
+  /// By step, then by sender: whether the transfer was not recorded. Its span is a guess: zero length at the end of its
+  /// sender. Empty if all were recorded.
   std::vector<std::vector<bool>> unrecorded{};
 
   [[nodiscard]] bool has_recorded(std::size_t step, TaskId sender) const {
@@ -73,42 +73,42 @@ struct MeasuredRun {
   }
 };
 
-/// Tells this run from others, by what its tasks were and when they ran: 16 hexadecimal digits, the same of the run in
-/// any file. Costs carry that of the run that they were measured in.
+/// Identifies the run by its tasks and their times: 16 hexadecimal digits, equal for the same run in any file. Costs
+/// store the id of the run that they were measured in.
 [[nodiscard]] std::string run_id(const MeasuredRun& run);
 
-/// How many transfers of all steps were not recorded.
+/// The number of transfers, over all steps, that were not recorded.
 [[nodiscard]] std::size_t unrecorded_transfers(const MeasuredRun& run);
 
-/// Wall time below which processor time has to stay for a run to be called contended: cpu < 0.9 busy on some stage.
+/// A run is contended if processor time is below this share of wall time on some stage: cpu < 0.9 busy.
 inline constexpr double least_core_share = 0.9;
-/// Processor time per wall time inside tasks, of the stage that has least; none where it was not recorded.
+/// Processor time / wall time inside tasks, of the stage with the lowest share; none if it was not recorded.
 [[nodiscard]] std::optional<double> core_share(const MeasuredRun& run);
-/// Whether stages shared their cores with others, so that times say nothing. Never of timed tasks, which sleep.
+/// Whether stages shared their cores with other work, so that times are not reliable. False for timed tasks, which
+/// sleep.
 [[nodiscard]] bool is_contended(const MeasuredRun& run);
-/// The step whose length is the (lower) median of all. The run must have steps.
+/// The step of (lower) median length. The run must have steps.
 [[nodiscard]] std::size_t median_step(const MeasuredRun& run);
 
-/// Where and how `run` was made, in one sentence for the head of a report: what it ran on and what its tasks did; with
-/// a warning where its cores were shared, and one where transfers were not recorded.
+/// How and where `run` was made, in one sentence for the head of a report: its machine and its tasks. Warns if cores
+/// were shared or transfers were not recorded.
 [[nodiscard]] std::string describe(const MeasuredRun& run);
 
-/// Stages that share a clock may read it this much too early or too late: time stamps of devices come in steps.
+/// Error of stamps between stages that share a clock: stamps of devices are quantised.
 inline constexpr Duration time_stamp_resolution = std::chrono::microseconds{10};
-/// Throws Error (bad_input) with `where` and everything that cannot be: an order that cannot run, vectors that do not
-/// fit the order, negative or endless times, steps whose first task does not start at zero, tasks of a stage that are
-/// not one after another, transfers that end before they begin between stages that share a clock. Unless the run is
-/// `unaligned`, also transfers that end before their sender has, and tasks that start before their input is there, by
-/// more than `clock_error` and the resolution of time stamps. Of a run from a file, or from another program,
-/// call it before all else.
+/// Throws Error (bad_input) with `where` and every inconsistency: an order that cannot run; vectors that do not fit the
+/// order; negative or unbounded times; steps whose first task does not start at zero; overlapping tasks of a stage;
+/// transfers that end before they begin between stages with a common clock. Unless the run is `unaligned`, also
+/// transfers that end before their sender, and tasks that start before their input arrives, by more than `clock_error`
+/// and the resolution of stamps. Call it first for a run from a file or another program.
 void check_run(const MeasuredRun& run, std::string_view where);
 
-/// An input that was there so soon after the task before had ended, as a share of the task's own length, counts as
-/// there in time: who receives looks for it only then, and sees it late.
+/// An input counts as in time if it arrives within this percentage of the task's length after the task before has
+/// ended: the receiver polls for it only then and sees it late.
 inline constexpr std::int64_t noticed_late_percent = 1;
-/// Sets what released each task, reduction and optimizer step, and why, from the times of a measured timeline: of the
-/// task before on its stage and what came in, the last to end (but see noticed_late_percent). The halves of a pair that
-/// ran one after the other each have their own.
+/// Sets what released each task, reduction and optimizer step, and why, from the times of a measured timeline: the last
+/// to end among the task before on its stage and the inputs (but see noticed_late_percent). The halves of a pair that
+/// ran one after the other are attributed separately.
 void attribute(const TaskGraph& graph, Timeline& timeline);
 
 } // namespace ppsim

@@ -1,5 +1,5 @@
 #pragma once
-// TimesAlone: what passes of chunks took in a measured run where they ran outside of overlapped pairs.
+// TimesAlone: measured times of passes of chunks outside overlapped pairs.
 
 #include "ppsim/base/units.hpp"
 #include "ppsim/schedule/schedule.hpp"
@@ -14,15 +14,15 @@ namespace ppsim {
 
 class TimesAlone {
 public:
-  /// Tasks in pairs are passed over.
+  /// Skips tasks in pairs.
   void add(const Task& task, Duration length) {
     if (task.pairing != Pairing::alone) return;
     Sum& sum = sums_[{task.chunk_index, task.pass}];
     sum.ns += static_cast<double>(length.count());
     ++sum.runs;
   }
-  /// Mean in ns of tasks of the same pass and chunk; of a whole backward that never ran alone, what its halves took
-  /// together. Nothing where none of that ran alone.
+  /// Mean in ns over tasks of the same pass and chunk. For a whole backward that never ran alone: the sum of its
+  /// halves' means. None if none of these ran alone.
   [[nodiscard]] std::optional<double> time_of(const Task& task) const {
     if (const auto own = mean(task, task.pass); own || task.pass != Pass::backward) return own;
     const auto input = mean(task, Pass::input_grad);

@@ -1,5 +1,5 @@
 #pragma once
-// Slots: buffers in which what comes over one edge waits until it is used.
+// Slots: buffers at an edge's receiver that keep outputs until their use.
 
 #include "ppsim/base/units.hpp"
 
@@ -8,10 +8,10 @@
 
 namespace ppsim {
 
-/// How many slots an edge needs so that no transfer waits for one: as many as are made and not yet used up at one
-/// moment, one that is made in the moment in which another is used up included, and one more. Slots are given back in
-/// the order of the transfers. `made` and `used` are the ends of the tasks that make and use them, by transfer in the
-/// order of `made`.
+/// The number of slots that an edge needs so that no transfer waits for one: the most outputs that are made and not yet
+/// used at one moment, plus one. An output made at the moment of another's use counts. Slots are freed in the order of
+/// the transfers. `made` and `used` are the ends of the producing and consuming tasks, by transfer in the order of
+/// `made`.
 [[nodiscard]] std::size_t slots_needed(std::span<const SimTime> made, std::span<const SimTime> used);
 
 } // namespace ppsim

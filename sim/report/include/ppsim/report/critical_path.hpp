@@ -9,7 +9,7 @@
 
 namespace ppsim {
 
-/// What an element of the critical path is.
+/// The kind of a critical path's element.
 enum class PathKind : std::uint8_t { task, transfer, reduction, optimizer };
 [[nodiscard]] std::string_view to_string(PathKind kind);
 
@@ -20,15 +20,15 @@ struct PathStep {
   Cause cause = Cause::none; ///< why this task or transfer had to wait for the one before
   std::size_t number = 0;    ///< reduction: position in Timeline::reductions; optimizer: the stage
   [[nodiscard]] bool is_transfer() const { return kind == PathKind::transfer; }
-  /// True for what follows the tasks.
+  /// True for work after the tasks.
   [[nodiscard]] bool is_update() const { return kind == PathKind::reduction || kind == PathKind::optimizer; }
 };
-/// When it ran. Of a transfer in slices that waited for nothing else, what remained when its sender had ended.
+/// When it ran. For a sliced transfer that waited for nothing else: the part after its sender's end.
 [[nodiscard]] Span span_of(const Timeline& timeline, const PathStep& step);
-/// Whose it is; of a transfer, the sender's.
+/// Its stage; for a transfer, the sender's.
 [[nodiscard]] StageId stage_of(const TaskGraph& graph, const Timeline& timeline, const PathStep& step);
 
-/// Follows from the end what released each task. First to last; empty of a timeline without tasks.
+/// Follows the releases back from the end. First to last; empty for a timeline without tasks.
 [[nodiscard]] std::vector<PathStep> find_critical_path(const TaskGraph& graph, const Timeline& timeline);
 
 } // namespace ppsim

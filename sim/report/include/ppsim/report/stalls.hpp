@@ -1,5 +1,5 @@
 #pragma once
-// Stalls: what the order of sends and receives cost a task.
+// Stalls: time that tasks lose to the order of sends and receives.
 
 #include "ppsim/graph/timeline.hpp"
 #include "ppsim/operations/lowering.hpp"
@@ -9,21 +9,21 @@
 
 namespace ppsim {
 
-/// A task that waited for an input because one of its two operations stood after another one on its communicator, or
-/// was launched late.
+/// A task that waited for an input because one of the two operations was queued after another one on its communicator,
+/// or was launched late.
 struct Stall {
-  TaskId task{};           ///< that waited
-  StageId stage{};         ///< where it did
-  Span wait;               ///< the part of its wait that the order of operations cost: the label `stall`
-  std::size_t waiting = 0; ///< position in CommOrder::ops(): the send or the receive of its input that was held up
-  std::size_t behind = 0;  ///< as above: the operation that held it up; `waiting` itself where it was launched late
+  TaskId task{};           ///< the waiting task
+  StageId stage{};         ///< its stage
+  Span wait;               ///< the part of its wait that the order of operations caused: the label `stall`
+  std::size_t waiting = 0; ///< position in CommOrder::ops(): the delayed send or receive of its input
+  std::size_t behind = 0;  ///< position of the operation that delayed it; `waiting` itself if it was launched late
   [[nodiscard]] Duration length() const { return wait.length(); }
 };
-/// All those of `timeline`, a run of `order` on `communicators`: longest first, of equal ones the earliest.
+/// All stalls of `timeline`, a run of `order` on `communicators`: longest first; of equal ones the earliest first.
 [[nodiscard]] std::vector<Stall> find_stalls(const TaskGraph& graph, const CommOrder& order,
                                              Communicators communicators, const Timeline& timeline);
 /// "stage 1's 1F1 waits 4 ns: 2RECV_F0 from stage 1 was posted before 0SEND_F1 on the same communicator of stage 0". Of
-/// several operations in front the one is named for which nothing flowed for longest.
+/// several operations in front, it names the one that blocked longest.
 [[nodiscard]] std::string describe(const TaskGraph& graph, const CommOrder& order, const Stall& stall);
 
 } // namespace ppsim

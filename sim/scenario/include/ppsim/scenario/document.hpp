@@ -1,5 +1,5 @@
 #pragma once
-// Scenario files as values: what is written into them, by whomever, and in which form. A parser belongs to who reads.
+// Scenario files as values, for everything that writes one. The parser is in cli/files.
 
 #include "ppsim/base/units.hpp"
 #include "ppsim/base/words.hpp"
@@ -12,42 +12,42 @@
 
 namespace ppsim {
 
-/// A time as a string of TOML, to the nanosecond.
+/// A time as a TOML string, to the nanosecond.
 [[nodiscard]] std::string toml_time(Duration time);
 
-/// "[a, b]", each made by `render`.
+/// "[a, b]", with `render` applied to each value.
 template <class Values, class Render>
 [[nodiscard]] std::string toml_list(const Values& values, Render render) {
   return "[" + joined(std::views::transform(values, render), ", ") + "]";
 }
 
-/// The keys of a scenario in the order of its file, with comments, and after them tables of facts.
+/// The keys of a scenario in file order, with comments, followed by tables of facts.
 struct ScenarioDocument {
   struct Entry {
-    std::string key;          ///< an option's long name: "forward"; in a table any. Empty: a comment alone
+    std::string key;          ///< an option's long name: "forward"; in a table any name. Empty: only a comment
     std::string value;        ///< as TOML: '"1.5 ms"', '[1, 2]'
-    std::string comment = {}; ///< above it, on a line of its own; may be empty
+    std::string comment = {}; ///< on its own line above; may be empty
   };
   struct Table {
-    std::string name; ///< "calibration"; in brackets where there may be several: "[calibration.edges]"
+    std::string name; ///< "calibration"; in brackets for an array of tables: "[calibration.edges]"
     std::vector<Entry> entries;
   };
   std::vector<Entry> entries;
   std::vector<Table> tables;
 
-  /// At the end: of the last table, or of the keys where there is none.
+  /// Appends to the last table, or to the keys if there is none.
   void add(std::string key, std::string value, std::string comment = {});
   void add(std::string key, std::size_t value);
   void add_comment(std::string text);
   void add_empty_line();
   void add_table(std::string name);
 
-  /// A key of the scenario: its new value, in its place; at the end of the keys where it is missing.
+  /// Replaces the value of a key of the scenario, or appends the key.
   void set(std::string_view key, std::string value);
-  /// Null where it is missing.
+  /// Null if the key is missing.
   [[nodiscard]] const Entry* find(std::string_view key) const;
 
-  /// As TOML. Comments become one line each; what in them is no UTF-8, or controls a terminal, a question mark.
+  /// The file as TOML. Each comment becomes one line; invalid UTF-8 and control characters in it become question marks.
   [[nodiscard]] std::string text() const;
 };
 

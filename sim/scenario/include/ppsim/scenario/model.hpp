@@ -1,6 +1,6 @@
 #pragma once
-// Costs from a model's shape: what its layers take and keep on a device, for those who have no profile yet.
-// The formulas and their sources are in docs/costs.md.
+// Costs from a model's shape: time and memory of its layers on a device, without a profile. docs/costs.md has the
+// formulas and their sources.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/scenario/device.hpp"
@@ -16,8 +16,8 @@
 
 namespace ppsim {
 
-/// How attention is computed: score by score in memory, or fused (FlashAttention), which keeps no scores and computes
-/// them again in the backward.
+/// How attention is computed: unfused, with scores in memory, or fused (FlashAttention), which stores no scores and
+/// recomputes them in the backward.
 enum class Attention : std::uint8_t { unfused, flash };
 enum class Norm : std::uint8_t { layernorm, rmsnorm };
 
@@ -32,25 +32,25 @@ struct Model {
   std::int64_t kv_heads = 0; ///< fewer than heads: grouped-query attention
   std::int64_t head_dim = 0;
   std::int64_t vocab = 0;
-  std::int64_t sequence_length = 0;   ///< tokens of a sample, unless the training says otherwise
+  std::int64_t sequence_length = 0;   ///< tokens of a sample; Training may override it
   bool gated = false;                 ///< the FFN has a gate (SwiGLU): three matrices instead of two
   bool tied_embedding = false;        ///< output layer and embedding share their matrix
   std::int64_t learned_positions = 0; ///< rows of a position embedding; 0: none
   bool bias = false;                  ///< linear layers have biases
   bool dropout = false;               ///< GPT's: of attention scores and after attention and FFN
   Norm norm = Norm::rmsnorm;
-  Attention attention = Attention::flash; ///< unless the training says otherwise
+  Attention attention = Attention::flash; ///< Training may override it
 
   // Mixture of experts
-  std::int64_t experts = 0; ///< that tokens are routed to; 0: all layers are dense
+  std::int64_t experts = 0; ///< routed experts; 0: all layers are dense
   std::int64_t experts_per_token = 0;
-  std::int64_t expert_groups = 0;           ///< into which experts are divided, neighbours together; 0: not
-  std::int64_t expert_groups_per_token = 0; ///< of which all experts of a token are
+  std::int64_t expert_groups = 0;           ///< groups of neighbouring experts; 0: no groups
+  std::int64_t expert_groups_per_token = 0; ///< groups that the experts of one token are chosen from
   std::int64_t shared_experts = 0;
   std::int64_t expert_ffn_hidden = 0;
-  std::int64_t dense_layers = 0; ///< with experts: the first layers, which have none
+  std::int64_t dense_layers = 0; ///< with experts: the number of first layers without experts
 
-  // Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434); kv_heads and head_dim are then not looked at
+  // Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434); kv_heads and head_dim are then ignored
   std::int64_t q_lora_rank = 0;  ///< 0: queries are not compressed
   std::int64_t kv_lora_rank = 0; ///< 0: no latent attention
   std::int64_t qk_nope_head_dim = 0;
@@ -62,13 +62,13 @@ struct Model {
   bool operator==(const Model&) const = default;
 };
 
-/// What selective recomputation may drop, one by one, by Megatron-LM's names where it has one: scores; outputs of
-/// norms; queries, keys and values of latent attention; what the activation function of an FFN, or of experts, makes.
+/// Parts that selective recomputation may drop, with Megatron-LM's names if it has one: attention scores; outputs of
+/// norms; queries, keys and values of latent attention; outputs of the activation function of an FFN, or of experts.
 enum class RecomputeModule : std::uint8_t { core_attn, layernorm, mla_up_proj, mlp_act, moe_act };
 inline constexpr std::size_t recompute_module_count = 5;
 
-/// How layers are recomputed in full (Megatron-LM's recompute_method and recompute_num_layers). uniform: in units of so
-/// many, each of which keeps its input; block: the first so many of each chunk, one by one, and no others.
+/// How layers are recomputed in full (Megatron-LM's recompute_method and recompute_num_layers). uniform: in units of
+/// `layers` layers, each of which keeps its input; block: only the first `layers` layers of each chunk, one by one.
 struct RecomputeUnits {
   enum class Method : std::uint8_t { uniform, block };
   Method method = Method::uniform;
@@ -76,57 +76,57 @@ struct RecomputeUnits {
   bool operator==(const RecomputeUnits&) const = default;
 };
 
-/// How tokens get to experts on other nodes (Megatron-LM's --moe-token-dispatcher-type): to each expert's rank, or to
-/// each node once, where the node's link spreads them (flex, with DeepEP or HybridEP).
+/// How tokens reach experts on other nodes (Megatron-LM's --moe-token-dispatcher-type): sent to each expert's rank, or
+/// once to each node and spread over the node's link (flex, with DeepEP or HybridEP).
 enum class TokenDispatcher : std::uint8_t { alltoall, flex };
 
-/// How the ranks of a split sequence come by keys and values (Megatron-LM's --cp-comm-type): passed around a ring
-/// beside the attention to those that have come, gathered before it, or exchanged for heads, so that each rank has the
-/// whole sequence of some.
+/// How the ranks of a split sequence get keys and values (Megatron-LM's --cp-comm-type): passed around a ring while
+/// attention to the earlier ones runs, gathered before it, or exchanged for heads, so that each rank has the whole
+/// sequence for some heads.
 enum class ContextExchange : std::uint8_t { p2p, all_gather, a2a };
 
-/// How a model is trained: what one microbatch is and over how many devices a layer is spread.
+/// How a model is trained: the size of a microbatch and the devices that share a layer.
 struct Training {
   std::int64_t sequence_length = 0; ///< 0: the model's
   std::int64_t microbatch_size = 1; ///< samples
   std::int64_t tensor_parallel = 1;
   std::int64_t context_parallel = 1;
   std::int64_t expert_parallel = 1;
-  /// Over how many ranks each expert is split. None: as many as tensor parallelism has (Megatron-LM's default) where
-  /// expert_parallel divides what is left, data_parallel * context_parallel, and 1 where not.
+  /// Ranks that share each expert. None: tensor_parallel (Megatron-LM's default) if expert_parallel divides the
+  /// remaining data_parallel * context_parallel, otherwise 1.
   std::optional<std::int64_t> expert_tensor_parallel = {};
   std::int64_t data_parallel = 1;
   bool sequence_parallel = true;           ///< with tensor parallelism: norms and dropouts are split along the sequence
   std::optional<Attention> attention = {}; ///< none: the model's
   DataType data_type = DataType::bf16;
-  std::optional<std::vector<RecomputeModule>> recompute_modules = {}; ///< of selective recomputation; none: scores
-  std::optional<std::int64_t> gpus_per_node = {};                     ///< that the device's link joins; none: 8
-  /// The share of the datasheet's rates that all operations reach; none: what the device's table says of each.
+  std::optional<std::vector<RecomputeModule>> recompute_modules = {}; ///< for selective recomputation; none: scores
+  std::optional<std::int64_t> gpus_per_node = {};                     ///< joined by the device's link; none: 8
+  /// The share of the datasheet's rates that all operations reach; none: the shares in the device's table.
   std::optional<Share> efficiency_ppm = {};
-  /// What is computed takes so many millionths of its time: what one measured step says (fit_measured_step()).
+  /// Scales compute time, in millionths, to match a measured step (fit_measured_step()).
   std::int64_t compute_ppm = whole_share;
   std::int64_t gradient_bytes = 4;                  ///< per parameter
   std::optional<std::int64_t> optimizer_bytes = {}; ///< per parameter; none: Adam's, 12, with fp32 and tf32 8
-  bool distributed_optimizer = true;                ///< its state is divided over data-parallel ranks (ZeRO 1)
+  bool distributed_optimizer = true;                ///< its state is sharded over data-parallel ranks (ZeRO 1)
   /// Whether a distributed optimizer's parameters are gathered during the forwards of the next step; none: yes.
   std::optional<bool> overlap_param_gather = {};
   /// Whether the input gradient's tensor-parallel collective runs beside the weight gradient (Megatron-LM's
   /// --no-async-tensor-model-parallel-allreduce); none: yes.
   std::optional<bool> async_tensor_collective = {};
   std::optional<TokenDispatcher> token_dispatcher = {}; ///< none: flex
-  std::optional<DataType> dispatch_data_type = {};      ///< in which tokens go to experts, bf16 or fp8; none: bf16
-  /// What is divided over data-parallel ranks (DeepSpeed's ZeRO): 1 the optimizer's state, 2 gradients too, which are
-  /// then reduced in every backward, 3 parameters too, which are gathered for every pass. None: 1, or without a
-  /// distributed optimizer nothing.
+  std::optional<DataType> dispatch_data_type = {};      ///< type of tokens sent to experts, bf16 or fp8; none: bf16
+  /// What is sharded over data-parallel ranks (DeepSpeed's ZeRO): 1 the optimizer's state; 2 also gradients, which are
+  /// then reduced in every backward; 3 also parameters, which are gathered for every pass. None: 1, or nothing without
+  /// a distributed optimizer.
   std::optional<std::int64_t> zero_stage = {};
   std::optional<ContextExchange> context_exchange = {}; ///< none: p2p
-  std::optional<LinkSheet> context_link = {}; ///< none: the device's where tensor- and context-parallel ranks fit a
-                                              ///< node, else ib-ndr
-  std::optional<LinkSheet> tensor_link = {};  ///< none: the device's
-  std::optional<LinkSheet> expert_link = {};  ///< none: the device's inside a node, ib-ndr between nodes
-  std::optional<LinkSheet> data_link = {};    ///< none: ib-ndr
+  std::optional<LinkSheet> context_link =
+      {}; ///< none: the device's if tensor- and context-parallel ranks fit a node, otherwise ib-ndr
+  std::optional<LinkSheet> tensor_link = {}; ///< none: the device's
+  std::optional<LinkSheet> expert_link = {}; ///< none: the device's inside a node, ib-ndr between nodes
+  std::optional<LinkSheet> data_link = {};   ///< none: ib-ndr
   [[nodiscard]] std::int64_t expert_tensor_ranks() const;
-  /// Of the ranks that hold other experts, those that share a node, being neighbours.
+  /// The neighbouring ranks on one node among those that hold other experts.
   [[nodiscard]] std::int64_t near_expert_ranks() const;
   [[nodiscard]] std::int64_t node_ranks() const { return gpus_per_node.value_or(8); }
   [[nodiscard]] bool shards_gradients() const { return zero_stage.value_or(1) >= 2; }
@@ -142,17 +142,17 @@ struct ModelLimits {
   static constexpr std::int64_t gradient_bytes = 16, optimizer_bytes = 64; ///< per parameter
 };
 
-/// What recomputation costs: by how much the backward gets longer, and what the forward keeps.
+/// The costs of recomputation: the additional time of the backward, and the memory that the forward keeps.
 struct RecomputeCosts {
   Duration time{0};
   Bytes checkpoint = {};
-  std::int64_t flops = 0; ///< of the matrix products that run again
-  Bytes restored = {};    ///< of what is not kept, what is there at a time; of several layers the largest
+  std::int64_t flops = 0; ///< of the matrix products that are repeated
+  Bytes restored = {};    ///< the most restored memory at a time; of several layers the largest
   RecomputeCosts& operator+=(const RecomputeCosts& other);
   bool operator==(const RecomputeCosts&) const = default;
 };
 
-/// Floating-point operations of matrix products, a multiplication and an addition being two.
+/// Floating-point operations of matrix products. A multiply-add counts as two.
 struct Flops {
   std::int64_t forward = 0;
   std::int64_t input_grad = 0;
@@ -160,95 +160,96 @@ struct Flops {
   bool operator==(const Flops&) const = default;
 };
 
-/// What one block (a layer, the embedding, the output layer) costs one rank, times and activations for one microbatch.
+/// The costs of one block (a layer, the embedding, the output layer) on one rank; times and activations are for one
+/// microbatch.
 struct BlockCosts {
   Duration forward{0};
   Duration input_grad{0};
   Duration weight_grad{0};
-  Duration forward_collective{0};    ///< the part of `forward` that is communication
+  Duration forward_collective{0};    ///< the communication part of `forward`
   Duration input_grad_collective{0}; ///< as above, for `input_grad`
   Flops flops;
   Bytes activation;
-  Bytes activation_for_weight; ///< what W needs: inputs of linear layers and gradients of their outputs
+  Bytes activation_for_weight; ///< the part that W needs: inputs of linear layers and gradients of their outputs
   RecomputeCosts selective;    ///< of modules (attention scores: Korthikanti et al., arXiv 2205.05198, section 5)
   RecomputeCosts full;         ///< all but the input of each layer
-  std::int64_t parameters = 0; ///< that the rank holds
+  std::int64_t parameters = 0; ///< on the rank
   Bytes parameter_bytes;
   Bytes gradient_bytes;
   Bytes optimizer_bytes;
   Duration reduce{0};    ///< of gradients, over the data-parallel ranks
   Duration optimizer{0}; ///< the step: gradients zeroed, their norm, clipping, Adam
-  Duration unshard{0};   ///< gathering a layer's parameters for a pass, where they are divided
-  Bytes unsharded = {};  ///< what of a layer's parameters and gradients is divided, whole
+  Duration unshard{0};   ///< gathering a layer's sharded parameters for a pass
+  Bytes unsharded = {};  ///< a layer's sharded parameters and gradients, gathered
   Duration gather{0};    ///< of parameters, with a distributed optimizer
   BlockCosts& operator+=(const BlockCosts& other);
   bool operator==(const BlockCosts&) const = default;
 };
 
-/// What each kind of block costs.
+/// The costs of each kind of block.
 struct ModelCosts {
   BlockCosts embedding;
   BlockCosts dense_layer;
   BlockCosts moe_layer;
-  BlockCosts mtp_layer; ///< its own linear layer, its layer, and its use of the output layer
-  BlockCosts output;    ///< last norm, output layer and loss; with a tied embedding its matrix is counted here too
-  Duration pass{0};     ///< that each forward and backward of a chunk takes beside its blocks
-  Bytes boundary;       ///< that a rank sends to the next stage: the activations of one microbatch
-  Bytes tied_embedding; ///< gradient of the matrix that the first and the last stage share; 0: none is
-  std::int64_t tied_parameters = 0; ///< that one stage with both ends holds but once
+  BlockCosts mtp_layer;             ///< its linear layer, its transformer layer, and its use of the output layer
+  BlockCosts output;                ///< last norm, output layer and loss; includes the matrix of a tied embedding
+  Duration pass{0};                 ///< of each forward and backward of a chunk, in addition to its blocks
+  Bytes boundary;                   ///< sent to the next stage by one rank: the activations of one microbatch
+  Bytes tied_embedding;             ///< gradient of the matrix that the first and the last stage share; 0: not tied
+  std::int64_t tied_parameters = 0; ///< stored only once by a stage with both ends
 };
 
 enum class LayerKind : std::uint8_t { dense, moe };
-/// What layer `layer`, counted from 0, is.
+/// The kind of layer `layer`, counted from 0.
 [[nodiscard]] LayerKind kind_of_layer(const Model& model, std::int64_t layer);
 
-/// Parameters of the whole model, counted once: those of all its layers, and how many of them a token uses.
+/// Parameters of the whole model, each counted once, and those that one token uses.
 struct ParameterCount {
   std::int64_t total = 0;  ///< without multi-token prediction
   std::int64_t active = 0; ///< without the experts that a token is not routed to
-  std::int64_t mtp = 0;    ///< of multi-token prediction, besides
+  std::int64_t mtp = 0;    ///< of multi-token prediction, in addition
 };
 [[nodiscard]] ParameterCount count_parameters(const Model& model);
 
-/// The shipped models, in the order in which they are listed.
+/// The shipped models, in the order of lists.
 [[nodiscard]] std::span<const Model> models();
-/// A shipped one by name. Throws Error with `where` as place.
+/// A shipped one by name. Throws Error with `where` as place if the name is unknown.
 [[nodiscard]] const Model& find_model(std::string_view name, std::string_view where = "`model`");
 
-/// Adds what is wrong with the shape itself, with `where` as place.
+/// Adds the problems of the shape itself, with `where` as place.
 void check_model(const Model& model, std::string_view where, Problems& problems);
 
-/// Costs of each kind of block. Throws Error, with flags (`tensor-parallel`) as places, where model, device and
-/// training do not fit together or a size is out of range.
+/// Costs of each kind of block. Throws Error, with flags (`tensor-parallel`) as places, if model, device and training
+/// do not fit together or a size is out of range.
 [[nodiscard]] ModelCosts model_costs(const Model& model, const DeviceSheet& device, const Training& training);
 
-/// Something that a user should know of measured collectives of a link: which are computed after all, read from others
-/// or from another number of ranks, or not used.
+/// A note for the user about measured collectives of a link: which are computed anyway, read from another collective or
+/// number of ranks, or unused.
 struct CollectiveNote {
   std::string_view field; ///< "tensor-link"
   std::string what;
 };
-/// Of the links that have files. Model and training fit together.
+/// Notes on the links that have files. Model and training must fit together.
 [[nodiscard]] std::vector<CollectiveNote> collective_notes(const Model& model, const Training& training);
 
-/// A link of a training, by the name that it has in scenario files.
+/// A link of a training with its name in scenario files.
 struct NamedLink {
   std::string_view field;
   const std::optional<LinkSheet>* link;
 };
 [[nodiscard]] std::array<NamedLink, 4> links_of(const Training& training);
 
-/// Costs of each chunk of a layout. Where the stages that hold the loss hold the embedding too, they have a matrix that
-/// both share but once.
+/// Costs of each chunk of a layout. If the stages with the loss also hold the embedding (`ends_share_stage`), they
+/// store a shared matrix only once.
 [[nodiscard]] std::vector<BlockCosts> chunk_costs(const Model& model, const ModelCosts& costs, const Layout& layout,
                                                   bool ends_share_stage, const RecomputeUnits& units = {});
 
-/// What a microbatch asks of a pipeline whose chunks cost `chunks`. Operations are counted from the shape of the whole
-/// model, those of the hardware from what its ranks do.
+/// The work of one microbatch on a pipeline with costs `chunks`. Model operations follow from the shape of the whole
+/// model, hardware operations from the work of its ranks.
 [[nodiscard]] MicrobatchWork microbatch_work(const Model& model, const DeviceSheet& device, const Training& training,
                                              const Layout& layout, const std::vector<BlockCosts>& chunks,
                                              RecomputeKind recompute);
-/// The devices of a training, and how fast they are; what they do is not said.
+/// The devices of a training and their rates, without operations.
 [[nodiscard]] MicrobatchWork work_of_devices(const Training& training, const std::optional<DeviceSheet>& device);
 
 [[nodiscard]] std::string_view to_string(Attention attention);

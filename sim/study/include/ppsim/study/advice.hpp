@@ -1,5 +1,5 @@
 #pragma once
-// Advice: what costs a run most, and what to try next. Not in words: those are in viz.
+// Advice: the largest cost of a run, and what to try next. The words are in viz.
 
 #include "ppsim/study/run_report.hpp"
 
@@ -11,41 +11,41 @@
 
 namespace ppsim {
 
-/// What to look at next.
+/// What to improve next.
 enum class NextStep : std::uint8_t {
   nothing,       ///< no stage is ever idle
-  host,          ///< much of the idle time passed before tasks that could have run
+  host,          ///< much of the idle time is before tasks that could have run
   run_together,  ///< stages run one at a time
   even_out,      ///< some stages compute much longer than the mean
-  transfers,     ///< much of the idle time waits for them
-  reductions,    ///< or for reductions and optimizer steps
-  pipeline_waits ///< fill, drain and waits for other stages: the schedule's own
+  transfers,     ///< much of the idle time waits for transfers
+  reductions,    ///< much of the idle time waits for reductions and optimizer steps
+  pipeline_waits ///< fill, drain and waits for other stages, caused by the schedule
 };
 
-/// How much a stage needs beyond the limit.
+/// By how much a stage exceeds the memory limit.
 struct Excess {
   StageId stage{};
   Bytes over{};
 };
 
-/// Something that was tried, and takes less time per microbatch.
+/// A change that was simulated and takes less time per microbatch.
 struct Remedy {
   std::string fields;
-  double gain = 0; ///< of the time per microbatch
+  double gain = 0; ///< share of the time per microbatch
 };
 
 struct Advice {
   std::optional<Excess> excess; ///< to be fixed first
   NextStep next = NextStep::nothing;
-  double share = 0;                 ///< that `next` has of the idle time; `pipeline_waits`: of device time
+  double share = 0;                 ///< share of the idle time for `next`; `pipeline_waits`: share of device time
   std::vector<std::size_t> busiest; ///< `even_out`: these stages
-  double imbalance = 1;             ///< `even_out`: how many times the mean they compute
+  double imbalance = 1;             ///< `even_out`: their compute time / the mean
   bool can_balance = false;         ///< `even_out`: there are layers to move
   std::vector<Remedy> remedies;     ///< `transfers`, `reductions` and `pipeline_waits`
-  bool try_others = false;          ///< `pipeline_waits`: so much that another schedule may be worth a look
+  bool try_others = false;          ///< `pipeline_waits`: large enough that another schedule may help
 };
 
-/// Of a run of `graph`.
+/// The advice for a run of `graph`.
 [[nodiscard]] Advice advice_for(const TaskGraph& graph, const RunReport& report);
 
 } // namespace ppsim

@@ -1,5 +1,5 @@
 #pragma once
-// BuiltRun: what a RunSpec adds up to, ready to be lowered.
+// BuiltRun: the scenario and schedule of a RunSpec, ready to be lowered.
 
 #include "ppsim/schedule/schedule.hpp"
 #include "ppsim/study/run_spec.hpp"
@@ -10,22 +10,21 @@
 namespace ppsim {
 
 struct BuiltRun {
-  Scenario scenario;              ///< which validate() has passed
-  Schedule schedule;              ///< of an order that is given, without an origin
-  std::string schedule_place;     ///< what errors about the order name
-  std::vector<std::string> notes; ///< for people
+  Scenario scenario;              ///< has passed validate()
+  Schedule schedule;              ///< without an origin if the order is given
+  std::string schedule_place;     ///< the origin that errors about the order name
+  std::vector<std::string> notes; ///< for users
 };
 
-/// Takes out of `scenario` what follows a flush where `schedule` has none, with a note. Throws Error where it was asked
-/// for this run.
+/// Removes the work after a flush from `scenario` if `schedule` has no flush, with a note. Throws Error if that work
+/// was set for this run.
 void fit_update(const RunSpec& spec, const Schedule& schedule, Scenario& scenario, std::vector<std::string>& notes);
 
-/// Notes for people on what is allowed but probably not what was meant.
+/// Notes for users about settings that are allowed but probably unintended.
 [[nodiscard]] std::vector<std::string> cautions(const RunSpec& spec, const BuiltRun& run);
 
-/// Makes the schedule, or takes the one that is given, then spreads the costs over its chunks. Throws Error with
-/// everything that does not fit. `known`, where there is one, takes the place of a schedule that would be made by the
-/// same request.
+/// Makes the schedule, or uses the given one, then distributes the costs over its chunks. Throws Error with every
+/// conflict. `known`, if not null, replaces a schedule that an equal request would make.
 [[nodiscard]] BuiltRun build_run(const RunSpec& spec, const Schedule* known = nullptr);
 
 } // namespace ppsim

@@ -1,30 +1,29 @@
 #pragma once
-// From what a user said about costs, network and memory to a Scenario.
+// Builds a Scenario from a RunSpec's costs, network and memory.
 
 #include "ppsim/study/run_spec.hpp"
 
 namespace ppsim {
 
-/// The scenario of this spec for a shape whose chunks stand as `placement` says, the first and the
-/// last of them perhaps on the same stages (ends_share_stage(schedule)). Throws Error with everything that
-/// does not fit.
+/// The scenario of this spec for a shape with this placement of chunks; `ends_share_stage`: whether the first and the
+/// last chunk are on the same stages (ends_share_stage(schedule)). Throws Error with every conflict.
 [[nodiscard]] Scenario make_scenario(const RunSpec& spec, const Shape& shape, const std::vector<StageId>& placement,
                                      bool ends_share_stage);
 
-/// The model with the number of layers that the spec asks for. There has to be one.
+/// The model with the number of layers in the spec. The spec must have a model.
 [[nodiscard]] Model model_of(const RunSpec& spec);
 
-/// Costs by the model's shape; nothing where there is no model. Adds options that need a model or a device that is not
-/// there, and what does not fit together, to `problems`.
+/// Costs from the model's shape; none without a model. Adds to `problems` options that need a missing model or device,
+/// and conflicts.
 [[nodiscard]] std::optional<ModelCosts> price_model(const RunSpec& spec, Problems& problems);
 
-/// What a microbatch asks for, as given in place of a model; nothing where it was not. Adds what does not fit together.
+/// The work of a microbatch if it is given instead of a model; otherwise none. Adds conflicts to `problems`.
 [[nodiscard]] std::optional<MicrobatchWork> given_work(const RunSpec& spec, Problems& problems);
 
-/// Where the costs come from, in words: the user's own, then what is computed from what, and what was given.
+/// The origin of the costs in words: the user's own, then computed ones with their basis, then given ones.
 [[nodiscard]] std::string cost_source(const RunSpec& spec);
 
-/// What of the links' measured collectives is not as it was measured.
+/// Notes on measured collectives of links that are not used as measured.
 [[nodiscard]] std::vector<std::string> link_notes(const RunSpec& spec);
 
 } // namespace ppsim

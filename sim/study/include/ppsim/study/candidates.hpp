@@ -1,5 +1,5 @@
 #pragma once
-// Candidates: the runs that a comparison of this spec is about.
+// Candidates: the runs that a comparison of a spec simulates.
 
 #include "ppsim/study/run_spec.hpp"
 
@@ -8,21 +8,20 @@
 
 namespace ppsim {
 
-/// One schedule to try; whether it applies is for evaluate() to say.
+/// One schedule to try; evaluate() decides whether it applies.
 struct Candidate {
   std::string name;   ///< see Contender
   std::string fields; ///< as above
   RunSpec spec;
 };
 
-/// The candidates of this spec, in the order of generators(): each schedule (or those of `schedules`) with the
-/// number of chunks that it fixes, or with each that `vpp` lists where it can choose (where nothing is said 2 and 4, or
-/// up to three that divide the layers of a stage). A schedule file is one more, the first; its shape is everyone's.
-/// Options that only some schedules take are left to those. Throws Error where a flag says what none of them takes, or
-/// a number of chunks twice.
+/// The candidates of this spec, in the order of generators(): each schedule (or those of `schedules`) with its fixed
+/// number of chunks, or with each number in `vpp` if it has a choice (default: 2 and 4, or up to three that divide the
+/// layers of a stage). A schedule file is an additional, first one; its shape applies to all. Options that only some
+/// schedules accept apply to those. Throws Error if no candidate accepts a flag, or if a number of chunks is repeated.
 [[nodiscard]] std::vector<Candidate> candidates(const RunSpec& spec);
 
-/// `spec` for an order that is given: what chooses among schedules by name, and options of single ones, are left out.
+/// `spec` for a given order: without what selects schedules by name, and without options of single schedules.
 [[nodiscard]] RunSpec for_given_order(const RunSpec& spec);
 
 } // namespace ppsim

@@ -1,5 +1,5 @@
 #pragma once
-// Evaluation: one run from its spec to its report.
+// Evaluation: simulates one spec and reports on it.
 
 #include "ppsim/graph/timeline.hpp"
 #include "ppsim/study/jitter.hpp"
@@ -12,41 +12,41 @@
 
 namespace ppsim {
 
-/// A run from spec to report.
+/// A run with its report.
 struct Evaluation {
   TaskGraph graph;
   Timeline timeline;
   RunReport report;
-  std::vector<std::string> notes; ///< for people
+  std::vector<std::string> notes; ///< for users
 };
 
-/// A run before anything is said of it, and what its report is made of.
+/// A run before its analysis, with the inputs of its report.
 struct SimulatedRun {
   Evaluation run;                 ///< without its report
   std::optional<CommOrder> order; ///< under `streams`
   std::optional<Balance> balance;
   std::optional<CopiesReport> copies;
 };
-/// The first half of evaluate(): builds, balances where that is asked for, lowers and simulates.
+/// The first half of evaluate(): builds, balances if requested, lowers and simulates.
 [[nodiscard]] SimulatedRun simulate_spec(const RunSpec& spec);
-/// The second half: analyses. The graph and the timeline stay where they are.
+/// The second half: analyses. The graph and the timeline are not moved.
 void add_report(const RunSpec& spec, SimulatedRun& simulated);
 
-/// Builds the run, balances where that is asked for, lowers, simulates and analyses. The step time and the closed form
-/// are there; what-if figures and alternatives are not. Throws Error as build_run(), lower() and simulate() do.
+/// Builds the run, balances if requested, lowers, simulates and analyses. Finds the step time and the closed form, but
+/// not what-if figures and alternatives. Throws Error as build_run(), lower() and simulate().
 [[nodiscard]] Evaluation evaluate(const RunSpec& spec);
 
-/// What is asked for, of so many copies.
+/// The requested jitter, for `copies` copies.
 [[nodiscard]] Jitter jitter_of(const UnevenSpec& spec, std::size_t copies);
 
-/// Samples steps with the jitter that is asked for; a note where that is not known of such a run. Throws Error as
-/// find_spread() does.
+/// Samples steps with the requested jitter; adds a note if that is not supported for the run. Throws Error as
+/// find_spread().
 void sample_steps(const RunSpec& spec, Evaluation& run, const SampleWatch& watch = {});
 
-/// What other runs say of it: what if, alternatives, and on demand the sensitivity.
+/// Adds the results of other runs: what-if figures, alternatives, and with `with_sensitivity` the sensitivity.
 void add_others(const RunSpec& spec, Evaluation& run, bool with_sensitivity);
 
-/// evaluate() with those samples, and what other runs say: what if, alternatives, and on demand the sensitivity.
+/// evaluate(), sample_steps() and add_others().
 [[nodiscard]] Evaluation evaluate_fully(const RunSpec& spec, bool with_sensitivity, const SampleWatch& watch = {});
 
 } // namespace ppsim

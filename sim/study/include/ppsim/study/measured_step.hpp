@@ -1,5 +1,5 @@
 #pragma once
-// One measured step as input: the one factor on computing that explains it.
+// Fits one factor on compute to one measured step.
 
 #include "ppsim/study/run_spec.hpp"
 
@@ -7,10 +7,9 @@
 
 namespace ppsim {
 
-/// By how much, in millionths, all that a model computes takes longer than its device's table says, so that the run
-/// that was measured takes its `measured_step`; communication stays as it is. The run is that of `spec`, but for what
-/// was said of the measured one. From a tenth to ten times, to the nearest millionth. Throws Error where no factor
-/// explains the step, and as evaluate() does.
+/// The factor, in millionths, on the model's compute times with which the measured run takes `measured_step`;
+/// communication stays unchanged. The measured run is that of `spec`, except for the fields set in MeasuredStep. From a
+/// tenth to ten times, to the nearest millionth. Throws Error if no factor explains the step, and as evaluate().
 [[nodiscard]] std::int64_t fit_measured_step(const RunSpec& spec);
 
 } // namespace ppsim

@@ -1,5 +1,5 @@
 #pragma once
-// How long a step of any order takes at least, of those with the same placement within the same memory.
+// A lower bound on the makespan of all orders with the same placement and memory.
 
 #include "ppsim/report/report.hpp"
 
@@ -7,17 +7,18 @@
 
 namespace ppsim {
 
-/// What is proven of the orders with which a run can be compared.
+/// A proven bound, and the orders that it covers.
 struct ProvenBound {
   Duration makespan{0};  ///< no such order has a shorter one
-  bool whole = false;    ///< backwards are in one piece in all of them, as in this run; else in two parts
-  bool by_limit = false; ///< they fit into the memory limit; else each stage holds no more activations than in this run
+  bool whole = false;    ///< it covers orders with whole backwards, as in this run; otherwise orders with split ones
+  bool by_limit = false; ///< it covers orders within the memory limit; otherwise orders in which no stage holds more
+                         ///< activations than in this run
 };
 
-/// The bound for a run whose backwards are in two parts; of those in one piece, over orders of such. What it takes is
-/// counted in steps, so that the result is the same on every machine. Nothing where no bound is known: stages that hold
-/// the same chunks, costs by microbatch, overlapped pairs, outputs that are released, no flush, forwards alone,
-/// transfers in slices, or an order that does not fit. Proofs: docs/synthesis.md.
+/// The bound for a run: over orders with whole backwards if it has them, otherwise over orders with split ones. Effort
+/// is limited by steps, not by time, so the result is equal on every machine. None if no bound is known: stages that
+/// hold the same chunks, costs by microbatch, overlapped pairs, released outputs, no flush, forwards alone, sliced
+/// transfers, or an order that does not fit. Proofs: docs/synthesis.md.
 [[nodiscard]] std::optional<ProvenBound> find_bound(const TaskGraph& graph, const Report& report);
 
 } // namespace ppsim

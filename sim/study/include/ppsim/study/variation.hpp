@@ -1,6 +1,5 @@
 #pragma once
-// Variation: one quantity runs over a range, and several schedules are simulated at each of its values; where the best
-// of them changes.
+// Variation: several schedules simulated over a range of one quantity, and the values at which the best one changes.
 
 #include "ppsim/base/units.hpp"
 #include "ppsim/study/step_figure.hpp"
@@ -13,21 +12,21 @@
 
 namespace ppsim {
 
-/// The quantity that is varied: an option, in whole units.
+/// The varied quantity: an option, in whole units.
 struct Axis {
-  /// What its integers count: nanoseconds, bytes, bytes per second, things, or millionths.
+  /// The unit of values: nanoseconds, bytes, bytes per second, items, or millionths.
   enum class Unit : std::uint8_t { time, bytes, rate, count, factor };
   std::string option; ///< one of run_fields()
   Unit unit = Unit::time;
   std::int64_t from = 0;
   std::int64_t to = 0; ///< above `from`
-  /// Where only these are tried, and nothing between them: ascending, `from` and `to` included. Empty: a range.
+  /// The only values to simulate: ascending, `from` and `to` included. Empty: a range.
   std::vector<std::int64_t> values = {};
-  /// Whether points are spaced by a ratio: where the range spans two decades or more, and does not begin at zero.
+  /// Whether points are spaced by a ratio: if the range spans two decades or more and does not begin at zero.
   [[nodiscard]] bool logarithmic() const { return from > 0 && to / 100 >= from; }
-  /// `value` as the option takes it, exact: "1500000ns", "64", "0.85".
+  /// `value` as the option's argument, exact: "1500000ns", "64", "0.85".
   [[nodiscard]] std::string flag_value(std::int64_t value) const;
-  /// `value` for people, with all its digits: "1.3752 ms"; see format_closely().
+  /// `value` for users, with all its digits: "1.3752 ms"; see format_closely().
   [[nodiscard]] std::string format(std::int64_t value) const;
 };
 
@@ -37,71 +36,73 @@ struct Sample {
   std::size_t microbatches = 1;
   Bytes peak_bytes{}; ///< of the stage that needs most
   bool fits = true;
-  bool asynchronous = false; ///< see VariationLine
+  bool asynchronous = false; ///< as VariationLine::asynchronous
   bool operator==(const Sample&) const = default;
 };
 
 /// One schedule over the range.
 struct VariationLine {
   std::string name;                           ///< as Contender::name
-  bool asynchronous = false;                  ///< never called the best: it trains something else
-  std::vector<std::optional<Sample>> samples; ///< by point; nothing where the schedule refuses the inputs
+  bool asynchronous = false;                  ///< never called the best, because it changes the training
+  std::vector<std::optional<Sample>> samples; ///< by point; none if the schedule refuses the inputs
 };
 
-/// Why no line is the best at a value: no schedule that could be applies there, or some do and none of them fits.
+/// Why no line is the best at a value: no schedule applies there, or some do but none fits.
 enum class NoneBecause : std::uint8_t { none_applies, none_fits };
 
-/// A part of the range in which one schedule is the best. Both ends are values at which that was simulated.
+/// A part of the range with one best schedule. It was simulated at both ends.
 struct BestStretch {
   std::int64_t from = 0;
   std::int64_t to = 0;
-  std::optional<std::size_t> line;                   ///< none: nothing applies and fits
-  NoneBecause none_because = NoneBecause::none_fits; ///< where there is no line
+  std::optional<std::size_t> line;                   ///< none: no schedule applies and fits
+  NoneBecause none_because = NoneBecause::none_fits; ///< if there is no line
   bool operator==(const BestStretch&) const = default;
 };
 
-/// Where two schedules change places: at `until` the one order still holds, at `from` the other does. Two that are
-/// equal where the range begins change places where that ends; that they are equal at its end is not a crossing.
+/// A change of order between two schedules: `until` still has the first order, `from` has the second. Two that are
+/// equal at the start of the range cross at the end of that equality; equality at the end of the range is not a
+/// crossing.
 struct Crossing {
-  std::size_t first = 0;  ///< line that is no slower up to `until`
+  std::size_t first = 0;  ///< line that is not slower up to `until`
   std::size_t second = 0; ///< line that is faster from `from` on
   std::int64_t until = 0;
-  std::int64_t from = 0; ///< at most Variation::precision after `until`, unless one of them refuses what lies between
+  std::int64_t from =
+      0; ///< at most Variation::precision after `until`, unless one of the lines refuses the values between
   bool operator==(const Crossing&) const = default;
 };
 
-/// What became of the range.
+/// The result over the range.
 struct Variation {
   Axis axis;
   std::string title;
   std::string source;
-  std::size_t stages = 0;           ///< 0: not said, as it is varied
+  std::size_t stages = 0;           ///< 0: varies
   std::size_t microbatches = 0;     ///< as above
   std::vector<std::int64_t> points; ///< ascending, both ends included
-  std::vector<VariationLine> lines; ///< those with a sample, in the order of generators()
-  std::int64_t precision = 1;       ///< to which changes were bisected
+  std::vector<VariationLine> lines; ///< with at least one sample, in the order of generators()
+  std::int64_t precision = 1;       ///< of the bisection
   StepFigure figure = StepFigure::step_time;
-  bool per_microbatch = false;   ///< step times are shown per microbatch, since their number changes
-  std::vector<BestStretch> best; ///< from the first point to the last; the least step time per microbatch
+  bool per_microbatch = false;   ///< step times are shown per microbatch, because their number changes
+  std::vector<BestStretch> best; ///< from the first point to the last; by the least step time per microbatch
   std::vector<Crossing>
-      crossings; ///< of pairs of lines, ascending; changes between neighbouring points that cancel out are not seen
-  /// Of a range of counts the largest distance between neighbouring points, if whole steps of the precision lie between
-  /// them; 0 where everything was tried, and for other axes, where there always are values between.
+      crossings; ///< of pairs of lines, ascending; does not contain changes between neighbouring points that cancel out
+  /// For a range of counts: the largest distance between neighbouring points, if values at the precision are between
+  /// them. 0 if all values were tried, and for other axes, which always have values between points.
   [[nodiscard]] std::int64_t skipped_distance() const;
-  /// What is plotted: the step time, or its share per microbatch, in nanoseconds.
+  /// The plotted value: the step time, or its share per microbatch, in nanoseconds.
   [[nodiscard]] double shown_time(const Sample& sample) const {
     const auto time = static_cast<double>(sample.step_time.count());
     return per_microbatch ? time / static_cast<double>(sample.microbatches) : time;
   }
 };
 
-/// Simulates a line at a value; nothing where it refuses. Called from several threads at once.
+/// Simulates a line at a value; none if the line refuses it. Called from several threads at the same time.
 using Sampler = std::function<std::optional<Sample>(std::size_t line, std::int64_t value)>;
 
-/// How closely to look.
+/// The resolution of a variation.
 struct VaryOptions {
-  std::size_t points = 0;     ///< at least 2, fewer are made where the range has fewer values; 0: default_points()
-  std::int64_t precision = 0; ///< how far apart tried values are at least; 0: default_precision()
+  std::size_t points = 0;     ///< at least 2, fewer if the range has fewer values; 0: default_points()
+  std::int64_t precision = 0; ///< least distance between tried values; 0: default_precision()
   std::size_t threads = 1;    ///< the result does not depend on it
 };
 
@@ -109,21 +110,21 @@ struct VaryOptions {
 /// number of units; 1 for counts.
 [[nodiscard]] std::int64_t default_precision(const Axis& axis);
 
-/// 100; for counts, where what holds for one need not hold for its neighbours, all values that are `precision` apart if
-/// they are at most 256.
+/// 100. For counts, whose neighbouring values can behave differently: all values at distance `precision`, if there are
+/// at most 256.
 [[nodiscard]] std::size_t default_points(const Axis& axis, std::int64_t precision);
 
-/// Up to `points` values from one end of the range to the other, evenly spaced, or by a ratio where the axis is
-/// logarithmic. But for the last they are rounded to multiples of `precision` above the first; each is there once.
+/// Up to `points` values from one end of the range to the other, evenly spaced, or by a ratio on a logarithmic axis.
+/// All but the last are rounded to multiples of `precision` above the first; without duplicates.
 [[nodiscard]] std::vector<std::int64_t> spread_points(const Axis& axis, std::size_t points, std::int64_t precision = 1);
 
-/// The points at which vary() samples all lines: the values of the axis, or spread_points().
+/// The points at which vary() samples all lines: Axis::values, or spread_points().
 [[nodiscard]] std::vector<std::int64_t> points_of(const Axis& axis, const VaryOptions& options);
 
-/// Samples the lines called `names` over the axis, each at a value at most once. The best at a value is the fastest of
-/// those that apply, fit and are synchronous; of equals the one that was best at the neighbour before, else the first.
-/// Where the best, or which of two is the faster, changes between neighbouring values, the values between are halved;
-/// they stand `precision` apart, counted from the first. What `sample` throws is thrown.
+/// Samples the lines `names` over the axis, each at most once per value. The best at a value is the fastest of those
+/// that apply, fit and are synchronous; of equals the best at the previous neighbour, otherwise the first. If the best
+/// line, or the order of two lines, changes between neighbouring values, the interval is bisected down to multiples of
+/// `precision` from the first value. Rethrows exceptions of `sample`.
 [[nodiscard]] Variation vary(const Axis& axis, const std::vector<std::string>& names, const Sampler& sample,
                              const VaryOptions& options = {});
 

@@ -1,6 +1,6 @@
 #pragma once
-// What-if figures: the step time of the same order under costs that differ in one respect; each is a simulation of its
-// own.
+// What-if figures: the step time of the same order under costs that differ in one respect, each from its own
+// simulation.
 
 #include "ppsim/graph/task_graph.hpp"
 
@@ -8,7 +8,7 @@
 
 namespace ppsim {
 
-/// Step times of the same order. Nothing where the change would change nothing, or the schedule is asynchronous.
+/// Step times of the same order. None if the change has no effect or the schedule is asynchronous.
 struct WhatIf {
   std::optional<Duration> no_communication; ///< transfers take no time
   std::optional<Duration> equal_stages;     ///< every chunk costs the mean of its pass

@@ -1,6 +1,6 @@
 #pragma once
-// The graph behind TaskGraph: Boost's compressed sparse row graph and the tables that the engines read beside it.
-// Boost.Graph takes seconds to compile, so only the files that walk the graph include this one.
+// The graph of a TaskGraph: Boost's compressed sparse row graph and the tables that the engines read. Boost.Graph takes
+// seconds to compile, so only files that walk the graph include this header.
 
 #include "ppsim/graph/timeline.hpp"
 
@@ -14,7 +14,7 @@
 
 namespace ppsim {
 
-/// Whether an edge is a transfer, and over which class of link. After these come two for each of
+/// Whether an edge is a transfer, and the class of its link. Two more classes follow for each of
 /// Network::unusual_links, see unusual().
 enum class LinkClass : std::uint8_t { none, same_node, inter_node };
 
@@ -23,8 +23,8 @@ enum class LinkClass : std::uint8_t { none, same_node, inter_node };
   return static_cast<LinkClass>(2 * (at + 1) + (same_node ? 1 : 2));
 }
 
-/// What the graph stores with each edge, in a byte, as there are two edges a task: its cause, or the class of its link.
-/// The cause of a transfer follows from what its sender ran.
+/// The data stored with each edge, in one byte because there are two edges per task: its cause, or the class of its
+/// link. The cause of a transfer follows from its sender's pass.
 class EdgeTag {
 public:
   EdgeTag() = default;
@@ -45,13 +45,13 @@ private:
   std::uint8_t code_ = 0;
 };
 
-/// What becomes of the activation that a task makes or uses.
-struct ActivationFate {
+/// How the activation that a task makes or uses is kept.
+struct ActivationHandling {
   bool recomputed : 1 = false;
-  bool output_released : 1 = false; ///< its forward's output goes to another stage and is then given up
+  bool output_released : 1 = false; ///< its forward's output goes to another stage and is then freed
 };
 
-/// What follows from the order alone, whatever its costs are; graphs with other costs share it.
+/// The part that depends on the order alone; graphs with other costs share it.
 struct Wiring {
   using Graph = boost::compressed_sparse_row_graph<boost::directedS, boost::no_property, EdgeTag, boost::no_property,
                                                    std::uint32_t, std::uint32_t>;
@@ -64,23 +64,23 @@ struct Wiring {
 struct Dag {
   static constexpr std::size_t pass_count = 4;
   std::shared_ptr<const Wiring> wiring;
-  std::vector<Duration> cost;        ///< [row * chunks + chunk], overhead included; see task_cost
-  std::vector<Duration> collective;  ///< [pass * chunks + chunk], the part that is communication; empty: none
-  std::vector<ActivationFate> fates; ///< by task; empty where all activations simply live
-  std::vector<Duration> own_cost;    ///< by task, when it runs alone; empty where task_cost() says it: without
-                                     ///< Costs::stage_ppm, costs by microbatch and set_times()
+  std::vector<Duration> cost;               ///< [row * chunks + chunk], overhead included; see task_cost()
+  std::vector<Duration> collective;         ///< [pass * chunks + chunk], the communication part; empty: none
+  std::vector<ActivationHandling> handling; ///< by task; empty if every activation is kept whole
+  std::vector<Duration> own_cost;           ///< by task, if it runs alone; empty if task_cost() suffices, without
+                                            ///< Costs::stage_ppm, costs by microbatch and set_times()
   std::vector<std::vector<Duration>> transfer_time; ///< by class of link, then boundary
-  std::vector<std::vector<Duration>> slice_time;    ///< as above, of the last slice; empty where outputs leave whole
+  std::vector<std::vector<Duration>> slice_time;    ///< as above, of the last slice; empty if outputs are not sliced
   std::int64_t slices = 1;
   std::size_t chunks = 0;
   PairRule pair;
 
-  /// A row per pass, and the same again for tasks whose activation is recomputed.
+  /// One row per pass, then one row per pass for tasks whose activation is recomputed.
   [[nodiscard]] Duration task_cost(const Task& task, bool recomputed) const {
     const std::size_t row = static_cast<std::size_t>(task.pass) + (recomputed ? pass_count : 0);
     return cost[row * chunks + task.chunk_index];
   }
-  /// The part of task_cost() that is communication.
+  /// The communication part of task_cost().
   [[nodiscard]] Duration collective_of(const Task& task) const {
     return collective.empty() ? Duration{0}
                               : collective[static_cast<std::size_t>(task.pass) * chunks + task.chunk_index];
@@ -89,71 +89,71 @@ struct Dag {
   [[nodiscard]] bool runs_pairs_in_one_piece() const {
     return wiring->has_pairs && pair.kind != PairRule::Kind::serial;
   }
-  /// What a pair takes of which the halves take so long when they run alone.
+  /// The time of a pair, if its halves take `alone` and `other_alone` when they run alone.
   [[nodiscard]] Duration pair_time(const Task& half, Duration alone, const Task& other, Duration other_alone) const;
-  /// Boundary between chunks that the output of `sender` crosses.
+  /// The boundary between chunks that the output of `sender` crosses.
   [[nodiscard]] static std::size_t boundary_of(const Task& sender) {
     return sender.pass == Pass::forward ? sender.chunk_index : sender.chunk_index - std::size_t{1};
   }
-  /// Row of a class of link, which is not `none`, in the tables of transfer times.
+  /// The row of `link` in the tables of transfer times; not for `none`.
   [[nodiscard]] static std::size_t row_of(LinkClass link) { return static_cast<std::size_t>(link) - 1; }
   /// Time of the transfer that `sender` starts, over a link of class `link`.
   [[nodiscard]] Duration transfer_of(const Task& sender, LinkClass link) const {
     return transfer_time[row_of(link)][boundary_of(sender)];
   }
-  /// Time of its last slice.
+  /// Time of the transfer's last slice.
   [[nodiscard]] Duration slice_of(const Task& sender, LinkClass link) const {
     return slice_time[row_of(link)][boundary_of(sender)];
   }
-  /// Whether the output of `sender` leaves in slices: they are of use where its size takes time.
+  /// Whether the output of `sender` is sliced: only if its transfer time depends on its size.
   [[nodiscard]] bool is_sliced(const Task& sender, LinkClass link) const {
     return slices > 1 && link != LinkClass::none && slice_of(sender, link) < transfer_of(sender, link);
   }
-  /// When the first slice of a task is made.
+  /// When the first slice of a task is complete.
   [[nodiscard]] SimTime first_slice(const Span& task) const {
     return task.start + Duration{(task.length().count() + slices - 1) / slices};
   }
-  /// The transfer in slices of a task that ran in `task`, on a link that it gets at `begin`: slices follow each other,
-  /// and the last one cannot leave before the task has ended.
+  /// The sliced transfer of a task that ran in `task`, if the link is free at `begin`. Slices follow each other; the
+  /// last one cannot leave before the task has ended.
   [[nodiscard]] Span sliced_transfer(const Task& sender, LinkClass link, const Span& task, SimTime begin) const {
     return {begin, std::max(begin + transfer_of(sender, link), task.end + slice_of(sender, link))};
   }
 };
 
-/// How long each task of `tasks` lasts; the hot loops' form of TaskGraph::duration.
+/// The duration of each task of `tasks`; TaskGraph::duration() for hot loops.
 class Durations {
 public:
   Durations(const Dag& dag, std::span<const Task> tasks)
       : dag_{dag}, tasks_{tasks}, in_one_piece_{dag.runs_pairs_in_one_piece()},
-        plain_{!in_one_piece_ && dag.fates.empty() && dag.own_cost.empty()} {}
+        plain_{!in_one_piece_ && dag.handling.empty() && dag.own_cost.empty()} {}
   [[nodiscard]] Duration operator[](std::size_t id) const {
     return plain_ ? dag_.task_cost(tasks_[id], false) : not_plain(id);
   }
-  /// From the end of a pair's first half to the start of its second: back to the common start where they run in one
-  /// piece.
+  /// From the end of a pair's first half to the start of its second: negative if they run in one piece, to return to
+  /// the common start.
   [[nodiscard]] Duration pair_delay(Duration first) const { return in_one_piece_ ? -first : Duration{0}; }
 
-  /// When it runs alone, and not as half of a pair.
+  /// Its duration if it runs alone, outside a pair.
   [[nodiscard]] Duration alone(std::size_t id) const {
     if (!dag_.own_cost.empty()) return dag_.own_cost[id];
-    return dag_.task_cost(tasks_[id], !dag_.fates.empty() && dag_.fates[id].recomputed);
+    return dag_.task_cost(tasks_[id], !dag_.handling.empty() && dag_.handling[id].recomputed);
   }
 
 private:
-  /// Of any task. Not in the header, as it would slow the loops over tasks that are all alike.
+  /// For any task. Not inline, because it would slow loops over uniform tasks.
   [[nodiscard]] Duration not_plain(std::size_t id) const;
 
   const Dag& dag_;
   std::span<const Task> tasks_;
   bool in_one_piece_;
-  bool plain_; ///< no pair, recomputation or factor of a stage: the cost table says it all
+  bool plain_; ///< no pair, recomputation or stage factor: the cost table suffices
 };
 
-/// How many inputs each task waits for.
+/// The number of inputs that each task waits for.
 [[nodiscard]] std::vector<std::uint8_t> count_inputs(const Wiring::Graph& graph);
 
-/// Throws the Error (`no`) that names a cycle of `graph`. `waiting[id]` is how many inputs of a task never came; some
-/// are above zero.
+/// Throws Error (`no`) with a cycle of `graph`. `waiting[id]`: how many inputs of a task are missing; at least one is
+/// above zero.
 [[noreturn]] void report_cycle(const Schedule& schedule, const Wiring::Graph& graph,
                                const std::vector<std::uint8_t>& waiting, std::string_view where);
 

@@ -12,9 +12,9 @@ namespace ppsim::lowering {
 [[nodiscard]] std::vector<std::uint32_t> by_sender(const StageTransfers& transfers,
                                                    std::span<const std::uint32_t> places);
 
-/// The operations where every communicator takes the transfers in the order `ranks` (positions in
-/// StageTransfers::all()) and each operation is launched as early as that permits. None where a receive would stand
-/// after the task that needs it.
+/// The operations if every communicator takes the transfers in the order of `ranks` (positions in
+/// StageTransfers::all()) and each operation is launched as early as that permits. None if a receive would follow the
+/// task that needs it.
 [[nodiscard]] std::optional<CommOrder> ranked_order(const StageTransfers& transfers,
                                                     std::span<const std::uint32_t> ranks, Communicators communicators,
                                                     std::size_t stages);

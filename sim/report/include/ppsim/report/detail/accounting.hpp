@@ -1,5 +1,5 @@
 #pragma once
-// Where a stage's time goes: the one place that gives each nanosecond its label (SPEC section 4).
+// Labels each nanosecond of a stage's time (SPEC section 4). Only this file assigns labels.
 
 #include "ppsim/report/report.hpp"
 
@@ -7,13 +7,13 @@
 
 namespace ppsim {
 
-/// Whether what released a task came over a transfer.
+/// Whether the release came by a transfer.
 [[nodiscard]] constexpr bool comes_by_transfer(Cause cause) {
   return cause == Cause::activation || cause == Cause::gradient || cause == Cause::send_activation ||
          cause == Cause::send_gradient;
 }
 
-/// Which half of `task`'s pair holds what released it: the first, where both halves start together.
+/// The half of `task`'s pair that has the release: the first, if both halves start together.
 [[nodiscard]] inline TaskId releasing_half(const TaskGraph& graph, const Timeline& timeline, TaskId task) {
   const bool second = graph.schedule().task(task).pairing == Pairing::second;
   return second && timeline.tasks[index(task)].start < timeline.tasks[index(task) - 1].end
@@ -21,14 +21,14 @@ namespace ppsim {
              : task;
 }
 
-/// The label of a wait for a peer that is not ready: forwards come from the chunk before, gradients from the chunk
-/// after. A stage that waits to hand over its own output waits for the other side.
+/// The label of a wait for a peer that is not ready. Activations come from the chunk before, gradients from the chunk
+/// after. A stage that waits for the end of its own send waits for the other side.
 [[nodiscard]] constexpr Label peer_label(Cause cause) {
   return cause == Cause::activation || cause == Cause::send_gradient ? Label::upstream : Label::downstream;
 }
 
-/// Under `streams`: from when the content was made until it flows, and from when it is there until the rest of its
-/// group is, is the price of the order of operations.
+/// Under `streams`: the time between the end of the sender and the start of the flow, and between arrival and the
+/// arrival of the rest of its group, are stalls caused by the order of operations.
 template <class Visit>
 void label_stream_wait(const Timeline& timeline, TaskId id, Span wait, Visit visit) {
   const std::size_t sender = index(timeline.released_by[index(id)]);
@@ -41,8 +41,8 @@ void label_stream_wait(const Timeline& timeline, TaskId id, Span wait, Visit vis
   visit(LabelledSpan{Label::stall, {arrived, wait.end}, id});
 }
 
-/// Splits the wait of `task` in [begin, end) and calls visit(LabelledSpan) for each part. What is left when its last
-/// input was there, or all of it where that was there before, is the host's: only measured timelines have such gaps.
+/// Splits the wait of `task` in [begin, end) and calls visit(LabelledSpan) for each part. The time after the arrival of
+/// its last input is the host's; only measured timelines have such gaps.
 template <class Visit>
 void label_wait(const Timeline& timeline, TaskId id, Span wait, Visit visit) {
   const Cause cause = timeline.cause[index(id)];
@@ -51,7 +51,7 @@ void label_wait(const Timeline& timeline, TaskId id, Span wait, Visit visit) {
   const std::size_t sender = index(timeline.released_by[index(id)]);
   const bool own_send = cause == Cause::send_activation || cause == Cause::send_gradient;
   SimTime started = std::clamp(timeline.transfers[sender].start, wait.start, wait.end);
-  // A stage's own send is held up by the peer, not by a link.
+  // A stage's own send is delayed by the peer, not by a link.
   const SimTime asked = own_send ? started : std::clamp(timeline.tasks[sender].end, wait.start, wait.end);
   started = std::max(started, asked); // slices leave before their sender has ended
   const SimTime arrived = std::clamp(timeline.transfers[sender].end, started, wait.end);
@@ -74,9 +74,9 @@ void label_rest(Span rest, SimTime border, Visit visit) {
   visit(LabelledSpan{Label::flush, {drained, rest.end}, no_task});
 }
 
-/// The time of `stage` from the end of its last task, `now`, to `end`. It waits for the tasks of other stages until the
-/// last of them has ended (drain), and then for reductions and optimizer steps (flush). A stage that steps on its own
-/// waits for no other stage's tasks before it has: that time is flush too, but for the send that it had to finish.
+/// Labels the time of `stage` from the end of its last task, `now`, to `end`: drain until the last task of all stages
+/// has ended, then flush (reductions and optimizer steps). A stage with its own optimizer step does not wait for other
+/// stages' tasks before it: that time is also flush, except for its last send.
 template <class Visit>
 void label_end(const TaskGraph& graph, const Timeline& timeline, StageId stage, SimTime now, SimTime end, Visit visit) {
   if (timeline.optimizer.empty()) return visit(LabelledSpan{Label::drain, {now, end}, no_task});
@@ -92,7 +92,7 @@ void label_end(const TaskGraph& graph, const Timeline& timeline, StageId stage, 
   label_rest({step.end, end}, all_done, visit);
 }
 
-/// Calls visit(LabelledSpan) for `stage`'s time from zero to `end`, without gaps; some spans may be empty.
+/// Calls visit(LabelledSpan) for `stage`'s time from zero to `end`, without gaps; spans may be empty.
 template <class Visit>
 void label_time(const TaskGraph& graph, const Timeline& timeline, StageId stage, SimTime end, Visit visit) {
   const std::size_t first = index(graph.schedule().first_task(stage));

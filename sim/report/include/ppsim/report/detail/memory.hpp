@@ -1,5 +1,5 @@
 #pragma once
-// How a stage's memory changes along its order: the one place that says when an activation lives.
+// How a stage's memory changes along its order. Only this file defines the lifetime of activations.
 
 #include "ppsim/graph/timeline.hpp"
 
@@ -9,18 +9,18 @@
 
 namespace ppsim {
 
-/// How many versions of its parameters `stage` keeps: one, and without a flush one per microbatch that is under way in
-/// one of its chunks (weight stashing: Harlap et al., arXiv 1806.03377, section 3.3).
+/// The number of parameter versions that `stage` keeps: one, or without a flush one per active microbatch of one of its
+/// chunks (weight stashing: Harlap et al., arXiv 1806.03377, section 3.3).
 [[nodiscard]] std::size_t weight_versions(const TaskGraph& graph, const Timeline& timeline, StageId stage);
 /// Parameters (of all versions), gradients and optimizer state of the chunks that `stage` runs.
 [[nodiscard]] Bytes static_bytes(const TaskGraph& graph, StageId stage, std::size_t versions);
 
-/// One activation over its life.
+/// The bytes of one activation in each phase.
 struct ActivationBytes {
   Bytes kept;       ///< from the start of F
-  Bytes output;     ///< the part of it that is given up once sent
-  Bytes restored;   ///< from the start of B or I: what is recomputed, of B as much as is there at a time
-  Bytes for_weight; ///< what is left at the end of I
+  Bytes output;     ///< the part that is freed after it was sent
+  Bytes restored;   ///< from the start of B or I: what is recomputed; for B, the most at a time
+  Bytes for_weight; ///< what remains after the end of I
   [[nodiscard]] Bytes in_backward() const { return kept - output + restored; }
 };
 
@@ -37,7 +37,7 @@ struct ActivationBytes {
     if (!scenario.recompute.restored.empty() && task.pass == Pass::backward)
       bytes.restored = std::min(bytes.restored, scenario.recompute.restored[chunk]);
   }
-  // Full recomputation keeps the chunk's input, of which the output is no part.
+  // Full recomputation keeps the chunk's input, which does not include the output.
   const bool keeps_output = !recomputed || scenario.recompute.kind == RecomputeKind::selective;
   if (scenario.memory.release_outputs && keeps_output && graph.releases_output(id))
     bytes.output = scenario.network.boundary_bytes[chunk];
@@ -45,10 +45,10 @@ struct ActivationBytes {
   return bytes;
 }
 
-/// Calls visit(time, bytes, count, task) for each change, in time order (SPEC section 3). An activation lives from the
-/// start of its F to the end of its B; where the backward is split, to the end of I but for the part that W needs,
-/// which lives to the end of W; where no backward runs, to the end of its F. What is recomputed comes back at the start
-/// of B or I, and an output that is released goes when its transfer ends.
+/// Calls visit(time, bytes, count, task) for each change, in time order (SPEC section 3). An activation is live from
+/// the start of its F to the end of its B. With a split backward it ends with I, except for the part that W needs,
+/// which ends with W. Without a backward it ends with its F. The recomputed part returns at the start of B or I, and a
+/// released output is freed when its transfer ends.
 template <class Visit>
 class ActivationWalk {
 public:
@@ -71,7 +71,7 @@ public:
   }
 
 private:
-  /// An output on its way to another stage.
+  /// An output that is being sent to another stage.
   struct Output {
     SimTime sent{};
     TaskId task{};

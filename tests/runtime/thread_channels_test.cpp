@@ -1,4 +1,4 @@
-// Hand-over: buffers that pass between threads, paced by the scenario or at once.
+// ThreadChannels: buffers that pass between threads, paced by the scenario or at once.
 
 #include <catch2/catch.hpp>
 
@@ -8,9 +8,9 @@
 #include <thread>
 
 #include "runtime/compiled.hpp"
-#include "runtime/stage/hand_over.hpp"
+#include "runtime/stage/thread_channels.hpp"
 
-namespace ppsim::test::hand_over_test {
+namespace ppsim::test::thread_channels_test {
 
 namespace {
 
@@ -21,17 +21,17 @@ constexpr Bytes size{64};
 
 /// Two stages, three microbatches; every transfer takes `comm`.
 struct Ends {
-  explicit Ends(HandOverOptions options = {}, Duration comm = 0ns, TransferModel model = TransferModel::latency)
+  explicit Ends(ThreadChannelOptions options = {}, Duration comm = 0ns, TransferModel model = TransferModel::latency)
       : program{compiled(order({"0F0 0F1 0F2 0B0 0B1 0B2", "1F0 1F1 1F2 1B0 1B1 1B2"}), {.slots = 3}, comm)},
         monitor{program, {StageId{0}, StageId{1}}, 10s, 10s, [](const auto&) {}} {
     program.transfer_model = model;
-    hand_over = std::make_unique<HandOver>(program, size, monitor, options);
+    channels = std::make_unique<ThreadChannels>(program, size, monitor, options);
     sender().begin_step();
     receiver().begin_step();
   }
   [[nodiscard]] TransferRef transfer(std::uint32_t position) const { return {program.stages[1].in.front(), position}; }
-  [[nodiscard]] Transport& sender() const { return hand_over->transport(StageId{0}); }
-  [[nodiscard]] Transport& receiver() const { return hand_over->transport(StageId{1}); }
+  [[nodiscard]] Transport& sender() const { return channels->transport(StageId{0}); }
+  [[nodiscard]] Transport& receiver() const { return channels->transport(StageId{1}); }
   void send(std::uint32_t position, int content) const {
     std::memcpy(sender().output(transfer(position)), &content, sizeof content);
     sender().isend(transfer(position), size);
@@ -44,12 +44,13 @@ struct Ends {
 
   Program program;
   Monitor monitor;
-  std::unique_ptr<HandOver> hand_over;
+  std::unique_ptr<ThreadChannels> channels;
 };
 
 } // namespace
 
-TEST_CASE("Buffers are aligned, handed over as they are, and come in the sender's order", "[runtime][hand-over]") {
+TEST_CASE("Buffers are aligned, passed without a copy, and arrive in the sender's order",
+          "[runtime][thread-channels]") {
   const Ends ends;
   void* const buffer = ends.sender().output(ends.transfer(0));
   CHECK(reinterpret_cast<std::uintptr_t>(buffer) % 64 == 0);
@@ -62,7 +63,7 @@ TEST_CASE("Buffers are aligned, handed over as they are, and come in the sender'
   CHECK(ends.receive(0) == 7);
 }
 
-TEST_CASE("A sender waits for a slot until a receiver gives one back", "[runtime][hand-over]") {
+TEST_CASE("A sender waits for a slot until a receiver frees one", "[runtime][thread-channels]") {
   const Ends ends;
   for (int position = 0; position < 3; ++position) ends.send(static_cast<std::uint32_t>(position), position);
   CHECK(ends.receive(0) == 0);
@@ -73,7 +74,7 @@ TEST_CASE("A sender waits for a slot until a receiver gives one back", "[runtime
   CHECK(waiting.get() != nullptr);
 }
 
-TEST_CASE("A message of another size is refused with both sizes", "[runtime][hand-over]") {
+TEST_CASE("A message of another size is refused with both sizes", "[runtime][thread-channels]") {
   const Ends ends;
   static_cast<void>(ends.sender().output(ends.transfer(0)));
   ends.sender().isend(ends.transfer(0), Bytes{60});
@@ -81,7 +82,8 @@ TEST_CASE("A message of another size is refused with both sizes", "[runtime][han
         ": 60 bytes arrived, expected 64 -- check that both ranks run the same workload");
 }
 
-TEST_CASE("Paced content can be seen when its transfer's time has passed, each by itself", "[runtime][hand-over]") {
+TEST_CASE("Paced content becomes visible after its transfer's time, each transfer by itself",
+          "[runtime][thread-channels]") {
   const Ends ends{{.paced = true, .spin = 0ns}, 20ms};
   for (std::uint32_t position = 0; position < 3; ++position) ends.send(position, 0);
   static_cast<void>(ends.receive(2));
@@ -91,7 +93,7 @@ TEST_CASE("Paced content can be seen when its transfer's time has passed, each b
   CHECK(now >= Duration{arrival.ended});
 }
 
-TEST_CASE("A paced link takes one transfer at a time", "[runtime][hand-over]") {
+TEST_CASE("A paced link takes one transfer at a time", "[runtime][thread-channels]") {
   const Ends ends{{.paced = true, .spin = 0ns}, 100ms, TransferModel::link}; // both sent while the first is under way
   ends.send(0, 0);
   ends.send(1, 0);
@@ -102,7 +104,7 @@ TEST_CASE("A paced link takes one transfer at a time", "[runtime][hand-over]") {
   CHECK(arrivals[1].ended == arrivals[0].ended + 100'000'000);
 }
 
-TEST_CASE("Stages of one node share its paced link to other nodes, as in the prediction", "[runtime][hand-over]") {
+TEST_CASE("Stages of one node share its paced link to other nodes, as predicted", "[runtime][thread-channels]") {
   const Shape shape{.stages = 4, .microbatches = 4, .vpp = 2};
   Scenario scenario = uniform_scenario(shape, 10us, 20us, 100ms); // all sent while the first is under way
   scenario.network.model = TransferModel::link;
@@ -114,19 +116,19 @@ TEST_CASE("Stages of one node share its paced link to other nodes, as in the pre
   CHECK(channel_between(program, 0, 3).uplink == 0U);
   CHECK(channel_between(program, 3, 0).uplink == 1U);
   Monitor monitor{program, {}, 10s, 10s, [](const auto&) {}};
-  HandOver hand_over{program, size, monitor, {.paced = true, .spin = 0ns}};
-  for (std::size_t stage = 0; stage < 4; ++stage) hand_over.transport(make_id<StageId>(stage)).begin_step();
+  ThreadChannels channels{program, size, monitor, {.paced = true, .spin = 0ns}};
+  for (std::size_t stage = 0; stage < 4; ++stage) channels.transport(make_id<StageId>(stage)).begin_step();
   const auto first_of = [&](std::size_t from, std::size_t to) {
     return TransferRef{
         make_id<ChannelId>(static_cast<std::size_t>(&channel_between(program, from, to) - program.channels.data())), 0};
   };
   const auto send = [&](std::size_t from, std::size_t to) {
-    Transport& transport = hand_over.transport(make_id<StageId>(from));
+    Transport& transport = channels.transport(make_id<StageId>(from));
     static_cast<void>(transport.output(first_of(from, to)));
     transport.isend(first_of(from, to), size);
   };
   const auto arrival = [&](std::size_t from, std::size_t to) {
-    Transport& transport = hand_over.transport(make_id<StageId>(to));
+    Transport& transport = channels.transport(make_id<StageId>(to));
     static_cast<void>(transport.input(first_of(from, to), size));
     return transport.arrivals().front();
   };
@@ -138,7 +140,7 @@ TEST_CASE("Stages of one node share its paced link to other nodes, as in the pre
   CHECK(arrival(0, 1).began < first.ended); // within the node
 }
 
-TEST_CASE("Whoever waits is woken when the run is stopped", "[runtime][hand-over]") {
+TEST_CASE("Waiting stages wake up when the run is stopped", "[runtime][thread-channels]") {
   Ends ends;
   std::future<Refusal> receiver =
       std::async(std::launch::async, [&] { return refusal_of([&] { static_cast<void>(ends.receive(0)); }); });
@@ -150,16 +152,16 @@ TEST_CASE("Whoever waits is woken when the run is stopped", "[runtime][hand-over
   CHECK(meeting.get().first() == ": the run was stopped while it waited for the other ranks -- ");
 }
 
-TEST_CASE("Two stages that exchange get each other's content", "[runtime][hand-over]") {
+TEST_CASE("Two stages that exchange get each other's content", "[runtime][thread-channels]") {
   const Program program = compiled(generate("chimera", {.stages = 2, .microbatches = 2}));
   Monitor monitor{program, {StageId{0}, StageId{1}}, 10s, 10s, [](const auto&) {}};
-  HandOver hand_over{program, size, monitor, {}};
+  ThreadChannels channels{program, size, monitor, {}};
   const auto sums = [&](std::size_t stage) {
     int sum = 0;
     for (int round = 0; round < 1000; ++round) {
       const int mine = round * static_cast<int>(stage + 1);
       int theirs = 0;
-      hand_over.transport(make_id<StageId>(stage))
+      channels.transport(make_id<StageId>(stage))
           .exchange(make_id<StageId>(1 - stage), &mine, &theirs, Bytes{sizeof mine});
       sum += theirs;
     }
@@ -170,7 +172,7 @@ TEST_CASE("Two stages that exchange get each other's content", "[runtime][hand-o
   CHECK(other.get() == 499500);
 }
 
-TEST_CASE("Content of many steps arrives as it was sent", "[runtime][hand-over]") {
+TEST_CASE("Content of many steps arrives as sent", "[runtime][thread-channels]") {
   const Ends ends;
   constexpr int steps = 2000;
   std::jthread sender{[&] {
@@ -191,4 +193,4 @@ TEST_CASE("Content of many steps arrives as it was sent", "[runtime][hand-over]"
   CHECK(wrong == 0);
 }
 
-} // namespace ppsim::test::hand_over_test
+} // namespace ppsim::test::thread_channels_test

@@ -1,4 +1,4 @@
-#include "hand_over.hpp"
+#include "thread_channels.hpp"
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/runtime/monotonic.hpp"
@@ -22,17 +22,17 @@ namespace ppsim::runtime {
 
 namespace {
 
-/// A buffer on its way.
-struct Parcel {
-  void* content = nullptr; ///< none: it is not there yet
+/// A buffer that is being sent.
+struct BufferMessage {
+  void* content = nullptr; ///< null: not sent yet
   std::uint32_t position = 0;
   Bytes bytes;
   std::int64_t began = 0;
-  std::int64_t ended = 0; ///< from then on it can be seen
+  std::int64_t ended = 0; ///< the time from which it is visible
 };
 
-/// TransferModel::link: takes one transfer at a time, in the order in which they are sent; by several threads, where
-/// stages of one node share it.
+/// TransferModel::link: runs one transfer at a time, in sending order; used by several threads if stages of one node
+/// share it.
 class EmulatedLink {
 public:
   struct Times {
@@ -48,13 +48,13 @@ public:
 
 private:
   std::mutex mutex_;
-  std::int64_t free_ = 0; ///< when the last transfer has gone through
+  std::int64_t free_ = 0; ///< the end of the last transfer
 };
 
-/// One channel: two rings between two threads, each as long as there are buffers, so that none can overflow. Numbers
-/// of messages run on from step to step.
-struct Passage { // NOLINT(clang-analyzer-optin.performance.Padding): what each thread writes has lines of its own
-  Passage(const Channel& channel, Bytes boundary)
+/// One channel: two rings between two threads, each with one entry per buffer, so that neither can overflow. Message
+/// numbers continue from step to step.
+struct ThreadChannel { // NOLINT(clang-analyzer-optin.performance.Padding): what each thread writes has lines of its own
+  ThreadChannel(const Channel& channel, Bytes boundary)
       : slots{channel.slots}, full(channel.slots), empty(channel.slots), arrived(channel.transfers.size()) {
     for (std::size_t slot = 0; slot < slots; ++slot) {
       buffers.push_back(make_aligned_buffer(boundary));
@@ -64,23 +64,23 @@ struct Passage { // NOLINT(clang-analyzer-optin.performance.Padding): what each 
 
   std::size_t slots;
   std::vector<AlignedBuffer> buffers;
-  std::vector<Parcel> full; ///< ring, written by the producer
+  std::vector<BufferMessage> full; ///< ring, written by the producer
   Counter published;
   std::vector<void*> empty; ///< ring, written by the consumer
   Counter released;
 
-  // The producer's.
+  // Used by the producer.
   alignas(64) std::uint64_t taken = 0;
   void* writing = nullptr;
-  EmulatedLink* link = nullptr; ///< that it takes, alone or with others
+  EmulatedLink* link = nullptr; ///< its link, possibly shared
 
-  // The consumer's.
+  // Used by the consumer.
   alignas(64) std::uint64_t received = 0;
-  std::vector<Parcel> arrived; ///< by position in the step
+  std::vector<BufferMessage> arrived; ///< by position in the step
 };
 
-/// Two stages that exchange gradients; the lower one has side 0.
-struct Encounter {
+/// The gradient exchange of two stages; the lower one has side 0.
+struct GradientExchange {
   std::array<const void*, 2> offered{};
   std::array<Counter, 2> offers;
   std::array<Counter, 2> copies;
@@ -88,18 +88,18 @@ struct Encounter {
 
 } // namespace
 
-struct HandOver::Shared {
-  Shared(const Program& of, Bytes size, const Monitor& watching, HandOverOptions how)
+struct ThreadChannels::Shared {
+  Shared(const Program& of, Bytes size, const Monitor& watching, ThreadChannelOptions how)
       : program{of}, boundary{size}, monitor{watching}, options{how} {}
 
   const Program& program;
   Bytes boundary;
   const Monitor& monitor;
-  HandOverOptions options;
-  std::deque<EmulatedLink> links;                 ///< one for each node, and for each other channel
-  std::map<std::size_t, EmulatedLink*> uplinks;   ///< by node
-  std::vector<std::unique_ptr<Passage>> passages; ///< by channel; none for local ones
-  std::map<std::pair<StageId, StageId>, Encounter> encounters;
+  ThreadChannelOptions options;
+  std::deque<EmulatedLink> links;                       ///< one for each node, and for each other channel
+  std::map<std::size_t, EmulatedLink*> uplinks;         ///< by node
+  std::vector<std::unique_ptr<ThreadChannel>> passages; ///< by channel; none for local ones
+  std::map<std::pair<StageId, StageId>, GradientExchange> encounters;
   Counter meetings;
 
   [[nodiscard]] EmulatedLink* link_of(const Channel& channel) {
@@ -110,19 +110,19 @@ struct HandOver::Shared {
   }
 };
 
-class HandOver::StageTransport final : public Transport {
+class ThreadChannels::StageTransport final : public Transport {
 public:
   StageTransport(Shared& shared, StageId stage) : shared_{shared}, stage_{stage} {}
 
   void begin_step() override {
     arrivals_.clear();
     for (const ChannelId channel : shared_.program.stages[index(stage_)].in)
-      if (Passage* passage = shared_.passages[index(channel)].get())
-        std::fill(passage->arrived.begin(), passage->arrived.end(), Parcel{});
+      if (ThreadChannel* passage = shared_.passages[index(channel)].get())
+        std::fill(passage->arrived.begin(), passage->arrived.end(), BufferMessage{});
   }
 
   void* output(TransferRef transfer) override {
-    Passage& passage = this->passage(transfer);
+    ThreadChannel& passage = this->passage(transfer);
     if (passage.taken >= passage.slots)
       wait(passage.released, passage.taken - passage.slots + 1,
            [&] { return fmt::format("a free slot at rank {}", index(shared_.program.channel(transfer).to)); });
@@ -131,9 +131,9 @@ public:
   }
 
   void isend(TransferRef transfer, Bytes bytes) override {
-    Passage& passage = this->passage(transfer);
+    ThreadChannel& passage = this->passage(transfer);
     const Duration time = shared_.options.paced ? shared_.program.transfer(transfer).time : Duration{0};
-    Parcel message{passage.writing, transfer.position, bytes, monotonic_now(), 0};
+    BufferMessage message{passage.writing, transfer.position, bytes, monotonic_now(), 0};
     message.ended = message.began + time.count();
     if (shared_.options.paced && shared_.program.transfer_model == TransferModel::link) {
       const EmulatedLink::Times times = passage.link->take(time);
@@ -144,20 +144,20 @@ public:
     passage.published.raise();
   }
 
-  // The receiver needs no memory of its own: the sender's buffer comes.
+  // The receiver needs no memory: it gets the sender's buffer.
   void irecv(TransferRef /*transfer*/) override {}
 
   const void* input(TransferRef transfer, Bytes expected) override {
-    Passage& passage = this->passage(transfer);
+    ThreadChannel& passage = this->passage(transfer);
     while (passage.arrived[transfer.position].content == nullptr) {
       wait(passage.published, passage.received + 1, [&] {
         const TaskId producer = shared_.program.transfer(transfer).producer;
         return fmt::format("the output of {}", to_string(shared_.program.schedule.task(producer)));
       });
-      const Parcel& next = passage.full[passage.received++ % passage.slots];
+      const BufferMessage& next = passage.full[passage.received++ % passage.slots];
       passage.arrived[next.position] = next;
     }
-    const Parcel& message = passage.arrived[transfer.position];
+    const BufferMessage& message = passage.arrived[transfer.position];
     wait_until_there(message.ended);
     if (message.bytes != expected)
       throw Error(ExitCode::failed,
@@ -168,12 +168,12 @@ public:
   }
 
   void release(TransferRef transfer) override {
-    Passage& passage = this->passage(transfer);
+    ThreadChannel& passage = this->passage(transfer);
     passage.empty[passage.released.value() % passage.slots] = passage.arrived[transfer.position].content;
     passage.released.raise();
   }
 
-  void finish_step() override {} // what was sent is in the receiver's hands
+  void finish_step() override {} // all sends are complete
 
   std::vector<Arrival> arrivals() override { return std::move(arrivals_); }
 
@@ -184,7 +184,7 @@ public:
   }
 
   void exchange(StageId peer, const void* mine, void* theirs, Bytes bytes) override {
-    Encounter& encounter = shared_.encounters.at(std::minmax(stage_, peer));
+    GradientExchange& encounter = shared_.encounters.at(std::minmax(stage_, peer));
     const std::size_t side = stage_ < peer ? 0 : 1;
     const std::uint64_t number = encounter.offers[side].value() + 1;
     const auto what = [] { return "gradients"; };
@@ -193,19 +193,21 @@ public:
     wait(encounter.offers[1 - side], number, what);
     std::memcpy(theirs, encounter.offered[1 - side], static_cast<std::size_t>(bytes.count()));
     encounter.copies[side].raise();
-    wait(encounter.copies[1 - side], number, what); // before that the peer still reads `mine`
+    wait(encounter.copies[1 - side], number, what); // until then the peer still reads `mine`
   }
 
   [[nodiscard]] Bytes buffer_bytes() const override {
     Bytes bytes;
     for (const ChannelId channel : shared_.program.stages[index(stage_)].in)
-      if (const Passage* passage = shared_.passages[index(channel)].get())
+      if (const ThreadChannel* passage = shared_.passages[index(channel)].get())
         bytes += Bytes{static_cast<std::int64_t>(passage->slots) * shared_.boundary.count()};
     return bytes;
   }
 
 private:
-  [[nodiscard]] Passage& passage(TransferRef transfer) const { return *shared_.passages[index(transfer.channel)]; }
+  [[nodiscard]] ThreadChannel& passage(TransferRef transfer) const {
+    return *shared_.passages[index(transfer.channel)];
+  }
 
   template <class What>
   void wait(Counter& counter, std::uint64_t target, const What& what) const {
@@ -230,13 +232,14 @@ private:
   std::uint64_t met_ = 0;
 };
 
-HandOver::HandOver(const Program& program, Bytes boundary, const Monitor& monitor, HandOverOptions options)
+ThreadChannels::ThreadChannels(const Program& program, Bytes boundary, const Monitor& monitor,
+                               ThreadChannelOptions options)
     : shared_{std::make_unique<Shared>(program, boundary, monitor, options)} {
   Bytes bytes;
   try {
     for (const Channel& channel : program.channels) {
       bytes += Bytes{static_cast<std::int64_t>(channel.slots) * boundary.count()};
-      shared_->passages.push_back(channel.is_local() ? nullptr : std::make_unique<Passage>(channel, boundary));
+      shared_->passages.push_back(channel.is_local() ? nullptr : std::make_unique<ThreadChannel>(channel, boundary));
       if (!channel.is_local()) shared_->passages.back()->link = shared_->link_of(channel);
     }
   } catch (const std::bad_alloc&) {
@@ -252,9 +255,9 @@ HandOver::HandOver(const Program& program, Bytes boundary, const Monitor& monito
   }
 }
 
-HandOver::~HandOver() = default;
+ThreadChannels::~ThreadChannels() = default;
 
-Transport& HandOver::transport(StageId stage) {
+Transport& ThreadChannels::transport(StageId stage) {
   return *transports_[index(stage)];
 }
 

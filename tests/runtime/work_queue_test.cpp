@@ -1,5 +1,5 @@
 // How shared work is handed out, to up to ten thousand processes: the rules are the program's, time and messages are
-// modelled. The table of handout.md comes from here.
+// modelled. The table of queue.md comes from here.
 
 #include "support/golden.hpp"
 
@@ -18,13 +18,13 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/processes/handout.hpp"
+#include "runtime/processes/work_queue.hpp"
 
-namespace ppsim::runtime::handout_test {
+namespace ppsim::runtime::work_queue_test {
 
 namespace {
 
-using Time = Handout::Moment;
+using Time = WorkQueue::Moment;
 using namespace std::chrono_literals;
 
 /// The first process handles one message at a time. A message is under way for 10 us, and waits 50 us for who naps
@@ -56,7 +56,7 @@ Rows spread_rows(std::uint64_t count, Time time) {
 
 struct Outcome {
   Time end{}, work{}; ///< when the last row was taken; what all rows take
-  std::uint64_t stretches = 0, furthest_ahead = 0;
+  std::uint64_t ranges = 0, furthest_ahead = 0;
   bool in_order = true;
   std::uint64_t taken = 0;
 
@@ -64,15 +64,15 @@ struct Outcome {
     return static_cast<double>(work.count()) / static_cast<double>(end.count()) / static_cast<double>(ranks);
   }
   [[nodiscard]] double rate() const { return static_cast<double>(taken) / std::chrono::duration<double>(end).count(); }
-  [[nodiscard]] double length() const { return static_cast<double>(taken) / static_cast<double>(stretches); }
+  [[nodiscard]] double length() const { return static_cast<double>(taken) / static_cast<double>(ranges); }
 };
 
 /// Share_work() with modelled time: the first process takes what has come, then hands out, again and again; its own
-/// stretch runs beside its messages. It is last, as it is looked at last.
+/// range runs beside its messages. It is last, as it is looked at last.
 class Model {
 public:
   Model(std::size_t ranks, Rows rows, Messages messages = {})
-      : rows_{std::move(rows)}, messages_{messages}, own_{ranks - 1}, handout_{{0, rows_.count}}, works_on_(ranks) {
+      : rows_{std::move(rows)}, messages_{messages}, own_{ranks - 1}, queue_{{0, rows_.count}}, works_on_(ranks) {
     for (std::size_t rank = 0; rank < ranks; ++rank) idle_.insert(idle_.end(), rank);
   }
 
@@ -93,42 +93,42 @@ private:
     std::ranges::sort(here);
     for (const std::size_t rank : here) {
       if (rank != own_) now_ += messages_.handling;
-      handout_.put(works_on_[rank], {}, now_, [this](Stretch stretch, const std::string&) { return take(stretch); });
+      queue_.put(works_on_[rank], {}, now_, [this](WorkRange range, const std::string&) { return take(range); });
       idle_.insert(rank);
     }
   }
-  bool take(Stretch stretch) {
-    outcome_.in_order = outcome_.in_order && stretch.begin == outcome_.taken && stretch.end > stretch.begin;
-    outcome_.taken = stretch.end;
+  bool take(WorkRange range) {
+    outcome_.in_order = outcome_.in_order && range.begin == outcome_.taken && range.end > range.begin;
+    outcome_.taken = range.end;
     outcome_.end = now_;
     return true;
   }
   void hand_out() {
     while (!idle_.empty()) {
-      const auto stretch = handout_.next(now_);
-      if (!stretch) return;
+      const auto range = queue_.next(now_);
+      if (!range) return;
       const std::size_t rank = *idle_.begin();
       idle_.erase(idle_.begin());
-      begin(rank, *stretch);
+      begin(rank, *range);
     }
   }
-  void begin(std::size_t rank, Stretch stretch) {
+  void begin(std::size_t rank, WorkRange range) {
     Time work{};
-    for (std::uint64_t row = stretch.begin; row < stretch.end; ++row) work += rows_.time(row);
+    for (std::uint64_t row = range.begin; row < range.end; ++row) work += rows_.time(row);
     if (rank != own_) now_ += messages_.handling;
     back_.emplace(now_ + work + (rank == own_ ? Time{} : 2 * messages_.latency), rank);
-    works_on_[rank] = stretch;
+    works_on_[rank] = range;
     outcome_.work += work;
-    ++outcome_.stretches;
-    outcome_.furthest_ahead = std::max(outcome_.furthest_ahead, stretch.end - outcome_.taken);
+    ++outcome_.ranges;
+    outcome_.furthest_ahead = std::max(outcome_.furthest_ahead, range.end - outcome_.taken);
   }
 
   using Back = std::pair<Time, std::size_t>;
   Rows rows_;
   Messages messages_;
   std::size_t own_;
-  Handout handout_;
-  std::vector<Stretch> works_on_;
+  WorkQueue queue_;
+  std::vector<WorkRange> works_on_;
   std::set<std::size_t> idle_;
   std::priority_queue<Back, std::vector<Back>, std::greater<>> back_;
   Time now_{};
@@ -138,10 +138,10 @@ private:
 void check_taken(const Outcome& outcome, std::uint64_t rows) {
   CHECK(outcome.in_order);
   CHECK(outcome.taken == rows);
-  CHECK(outcome.furthest_ahead <= Handout::most_ahead + Handout::longest_stretch);
+  CHECK(outcome.furthest_ahead <= WorkQueue::most_ahead + WorkQueue::longest_range);
 }
 
-/// As handout.md has it.
+/// As queue.md has it.
 std::string table() {
   constexpr std::uint64_t most_rows = 2'000'000;
   std::string lines = "| ranks | rows of 0.1 ms | of 1 ms | of 10 ms | of 100 ms |\n| --- | --- | --- | --- | --- |\n";
@@ -161,7 +161,7 @@ std::string table() {
 
 } // namespace
 
-TEST_CASE("One process takes as long as its rows do, whatever messages cost") {
+TEST_CASE("One process takes as long as its rows, whatever messages cost") {
   for (const Rows& rows : {equal_rows(1000, 1ms), spread_rows(1000, 1ms), spread_rows(50, 100ms)}) {
     const Outcome outcome = Model{1, rows, {1s, 1s}}.run();
     check_taken(outcome, rows.count);
@@ -170,7 +170,7 @@ TEST_CASE("One process takes as long as its rows do, whatever messages cost") {
   CHECK(Model{1, equal_rows(1000, 1ms)}.run().end == 1s);
 }
 
-TEST_CASE("Each row is taken once and in order, however long others take") {
+TEST_CASE("Each row is taken once and in order, however long other rows take") {
   for (const std::size_t ranks : {1U, 2U, 3U, 7U, 100U, 3000U})
     for (const std::uint64_t rows : {0U, 1U, 2U, 99U, 20'000U})
       check_taken(Model{ranks, spread_rows(rows, 3ms)}.run(), rows);
@@ -187,26 +187,26 @@ TEST_CASE("A few processes share the time") {
   CHECK(Model{4, equal_rows(4, 100ms), {0ms, 0ms}}.run().end == 100ms);
 }
 
-TEST_CASE("Stretches grow to 20 ms, and up to their longest") {
+TEST_CASE("Ranges grow to 20 ms, up to their longest") {
   // 1 and 2 and 4 and 8 and 16 rows of 1 ms are shorter than 20 ms, 32 are not
   const double of_1ms = Model{16, equal_rows(100'000, 1ms)}.run().length();
   CHECK(of_1ms > 30);
   CHECK(of_1ms <= 32);
   const double of_1us = Model{16, equal_rows(10'000'000, 1us)}.run().length();
-  CHECK(of_1us > 0.95 * Handout::longest_stretch);
-  CHECK(of_1us <= Handout::longest_stretch);
+  CHECK(of_1us > 0.95 * WorkQueue::longest_range);
+  CHECK(of_1us <= WorkQueue::longest_range);
   CHECK(Model{16, equal_rows(1000, 30ms)}.run().length() == 1);
 }
 
-TEST_CASE("Stretches shrink where rows become longer") {
+TEST_CASE("Ranges shrink if rows become longer") {
   // 4000 rows of 60 ms go one by one, but for those that were begun as 32
   const Rows rows{6000, [](std::uint64_t row) { return row < 2000 ? Time{1ms} : Time{60ms}; }};
   const Outcome outcome = Model{4, rows}.run();
-  CHECK(outcome.stretches > 3500);
+  CHECK(outcome.ranges > 3500);
   CHECK(outcome.efficiency(4) > 0.95);
 }
 
-TEST_CASE("The first process's messages bound the rate: two for each stretch") {
+TEST_CASE("The first process's messages limit the rate: two per range") {
   // Rows of 100 ms go one by one; with 1 ms a message 500 a second, which 50 processes make, and the ten of its own.
   const Messages slow{1ms, 0ms};
   CHECK(Model{20, equal_rows(4000, 100ms), slow}.run().efficiency(20) > 0.9);
@@ -218,8 +218,8 @@ TEST_CASE("The first process's messages bound the rate: two for each stretch") {
   }
 }
 
-TEST_CASE("What may be ahead bounds how many work") {
-  // 65 536 rows are 2048 stretches of 32 rows of 1 ms, also where messages take no time.
+TEST_CASE("The limit of results ahead also limits the number of active processes") {
+  // 65 536 rows are 2048 ranges of 32 rows of 1 ms, also where messages take no time.
   const Messages free{0ms, 0ms};
   CHECK(Model{1000, equal_rows(2'000'000, 1ms), free}.run().efficiency(1000) > 0.9);
   for (const std::size_t ranks : {4096U, 10'000U}) {
@@ -229,20 +229,20 @@ TEST_CASE("What may be ahead bounds how many work") {
   }
 }
 
-TEST_CASE("One slow row holds up others where most_ahead is reached, not before and not after") {
+TEST_CASE("One slow row blocks the others once most_ahead is reached, not before and not after") {
   const Rows rows{500'000, [](std::uint64_t row) { return row == 0 ? Time{100s} : Time{1ms}; }};
   const Outcome outcome = Model{100, rows}.run();
   check_taken(outcome, rows.count);
-  CHECK(outcome.furthest_ahead >= Handout::most_ahead);
+  CHECK(outcome.furthest_ahead >= WorkQueue::most_ahead);
   CHECK(outcome.end >= 100s);
 }
 
-TEST_CASE("handout.md has the table of this model") {
+TEST_CASE("work_queue.md contains the table of this model") {
   std::ostringstream page;
-  page << std::ifstream{test::source_path("tests/runtime/handout.md")}.rdbuf();
+  page << std::ifstream{test::source_path("tests/runtime/work_queue.md")}.rdbuf();
   const std::string expected = table();
   INFO(expected);
   CHECK(page.str().find(expected) != std::string::npos);
 }
 
-} // namespace ppsim::runtime::handout_test
+} // namespace ppsim::runtime::work_queue_test

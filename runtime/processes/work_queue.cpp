@@ -1,4 +1,4 @@
-#include "handout.hpp"
+#include "work_queue.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace ppsim::runtime {
 
-std::optional<Stretch> Handout::next(Moment now) {
+std::optional<WorkRange> WorkQueue::next(Moment now) {
   if (!stopped_ && !given_back_.empty()) {
-    const Stretch again = given_back_.back();
+    const WorkRange again = given_back_.back();
     given_back_.pop_back();
     begun_[again.begin] = now;
     return again;
@@ -18,12 +18,12 @@ std::optional<Stretch> Handout::next(Moment now) {
   if (stopped_ || all_.begin == all_.end || all_.begin - due_ >= most_ahead) return std::nullopt;
   const std::uint64_t end = std::min(all_.end, all_.begin + length_);
   begun_[all_.begin] = now;
-  return Stretch{std::exchange(all_.begin, end), end};
+  return WorkRange{std::exchange(all_.begin, end), end};
 }
 
-void Handout::put(Stretch stretch, std::string made, Moment now, const TakeMade& take) {
-  adapt_length(stretch, now - begun_.extract(stretch.begin).mapped());
-  made_.emplace(stretch.begin, std::pair{stretch, std::move(made)});
+void WorkQueue::put(WorkRange range, std::string made, Moment now, const TakeResult& take) {
+  adapt_length(range, now - begun_.extract(range.begin).mapped());
+  made_.emplace(range.begin, std::pair{range, std::move(made)});
   while (!stopped_ && !made_.empty() && made_.begin()->first == due_) {
     const auto node = made_.extract(made_.begin());
     const auto& [due, text] = node.mapped();
@@ -32,10 +32,10 @@ void Handout::put(Stretch stretch, std::string made, Moment now, const TakeMade&
   }
 }
 
-void Handout::adapt_length(Stretch stretch, Moment took) {
-  const bool is_full = stretch.end - stretch.begin >= length_;
-  if (took < short_stretch && is_full) length_ = std::min(2 * length_, longest_);
-  if (took > long_stretch) length_ = std::max(length_ / 2, shortest_);
+void WorkQueue::adapt_length(WorkRange range, Moment took) {
+  const bool is_full = range.end - range.begin >= length_;
+  if (took < short_range && is_full) length_ = std::min(2 * length_, longest_);
+  if (took > long_range) length_ = std::max(length_ / 2, shortest_);
 }
 
 } // namespace ppsim::runtime

@@ -1,4 +1,4 @@
-#include "ppsim/plan/answers.hpp"
+#include "ppsim/plan/analysis.hpp"
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/base/words.hpp"
@@ -16,7 +16,7 @@
 namespace ppsim {
 namespace {
 
-constexpr std::int64_t percent = 10; // of a constant, by which it may be wrong
+constexpr std::int64_t percent = 10; // the assumed error of a constant
 
 Bandwidth scaled(Bandwidth bandwidth, std::int64_t by) {
   return Bandwidth{std::max<std::int64_t>(1, scale_rounded(bandwidth.bytes_per_second(), by, 100))};
@@ -27,7 +27,7 @@ LinkSheet scaled(LinkSheet link, std::int64_t by) {
   return link;
 }
 
-/// Links between stages, of data and of tensor parallelism, and those that are given.
+/// Scales the links between stages, of data and of tensor parallelism, including given ones.
 void scale_links(RunSpec& run, std::int64_t by) {
   Training& training = run.training;
   run.link = scaled(run.link.value_or(standard_link()), by);
@@ -53,7 +53,7 @@ constexpr std::array changed_constants{
                       run.memory_limit = limit - Bytes{limit.count() / percent};
                     }}};
 
-/// The space with these schedules alone.
+/// The space restricted to these schedules.
 template <class Takes>
 PlanRequest with_schedules(const PlanRequest& request, Takes takes) {
   PlanRequest some = request;
@@ -73,7 +73,7 @@ std::optional<PlanRow> best_or_none(const PlanRequest& request, std::span<const 
   }
 }
 
-/// A schedule that does not split the backward or run pairs where the winner does; then one in a loop without chunks.
+/// A schedule that splits the backward or runs pairs only if the winner does; otherwise one in a loop without chunks.
 std::optional<PlanRow> find_simpler(const PlanRequest& request, const PlanRow& winner, const PlanWorkers& workers) {
   const ScheduleTraits has = traits_of(*winner.configuration.schedule);
   const bool is_plain = !has.splits_backward && !has.pairs && !winner.demands.folds;
@@ -89,7 +89,7 @@ std::optional<PlanRow> find_simpler(const PlanRequest& request, const PlanRow& w
 
 constexpr std::size_t most_tasks_to_balance = 50'000; // each split is simulated
 
-/// Whether it is worth looking for a better split: of an order that is searched for each split would be a search.
+/// Whether a search for a better split is affordable: with a searched order, each split needs a search.
 bool can_balance(const PlanRequest& request, const Configuration& configuration) {
   const auto tasks = static_cast<std::size_t>(3 * configuration.degrees.stages * configuration.degrees.microbatches) *
                      configuration.chunks;
@@ -98,9 +98,9 @@ bool can_balance(const PlanRequest& request, const Configuration& configuration)
          tasks <= most_tasks_to_balance;
 }
 
-constexpr std::size_t most_rows_to_balance = 5; // half a second each
+constexpr std::size_t most_rows_to_balance = 5; // 0.5 s each
 
-/// `balance` of the first rows, each from its own split.
+/// balance() of the first rows, each from its own split.
 std::optional<BalancedRow> find_balanced(const PlanRequest& request, const RankedPlan& plan,
                                          const PlanWorkers& workers) {
   PlanRequest balanced = request;
@@ -111,7 +111,7 @@ std::optional<BalancedRow> find_balanced(const PlanRequest& request, const Ranke
   std::optional<PlanRow> best = find_best_of(balanced, first, workers);
   if (!best || best->figure >= plan.rows.front().figure) return std::nullopt;
   const auto of = std::ranges::find(plan.rows, best->configuration, &PlanRow::configuration);
-  best->configuration.split = LayerSplit::work; // or near it; as said by the layout
+  best->configuration.split = LayerSplit::work; // or near it; the layout has the exact one
   best->configuration.layout = to_string(best->report.balance->layout);
   return BalancedRow{static_cast<std::size_t>(of - plan.rows.begin()), *std::move(best)};
 }
@@ -166,9 +166,10 @@ std::string equals_words(const PlanRow& row) {
 
 constexpr std::array<std::int64_t, 4> limits_in_eighths{4, 5, 6, 7}; // of the memory limit
 
-PlanAnswers answer(const PlanRequest& request, const RankedPlan& plan, const PlanWorkers& workers) {
+PlanAnalysis analyse_plan(const PlanRequest& request, const RankedPlan& plan, const PlanWorkers& workers) {
   PPSIM_ASSERT(!plan.rows.empty());
-  const std::span changes{changed_constants.data(), request.by_memory ? 0 : changed_constants.size()}; // none of memory
+  const std::span changes{changed_constants.data(),
+                          request.by_memory ? 0 : changed_constants.size()}; // not if ranked by memory
   const std::span limits{limits_in_eighths.data(),
                          plan.memory_limit && !request.by_memory ? limits_in_eighths.size() : 0};
   const std::size_t questions = 2 + changes.size() + limits.size();
@@ -185,26 +186,26 @@ PlanAnswers answer(const PlanRequest& request, const RankedPlan& plan, const Pla
   for (const PlanRow& row : plan.rows)
     if (is_quick(*row.configuration.schedule)) known.push_back(row.configuration);
   const PlanRequest quick = with_schedules(request, is_quick);
-  PlanAnswers answers;
-  answers.simpler = find_simpler(request, winner, workers);
+  PlanAnalysis analysis;
+  analysis.simpler = find_simpler(request, winner, workers);
   watch();
-  answers.balanced = find_balanced(request, plan, workers);
+  analysis.balanced = find_balanced(request, plan, workers);
   watch();
   for (const ChangedConstant& change : changes) {
     PlanRequest changed = quick;
     change.make(changed.run);
     OtherConstants other{.what = change.what, .best = best_or_none(changed, known, workers), .winner = {}};
     other.winner = simulate_alone(changed, winner.configuration);
-    answers.changes.push_back(std::move(other));
+    analysis.changes.push_back(std::move(other));
     watch();
   }
   for (const std::int64_t eighths : limits) {
     PlanRequest less = quick;
     less.run.memory_limit = Bytes{plan.memory_limit->count() / 8 * eighths};
-    if (auto row = best_or_none(less, {}, workers)) answers.front.push_back({*less.run.memory_limit, *std::move(row)});
+    if (auto row = best_or_none(less, {}, workers)) analysis.front.push_back({*less.run.memory_limit, *std::move(row)});
     watch();
   }
-  return answers;
+  return analysis;
 }
 
 } // namespace ppsim

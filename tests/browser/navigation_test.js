@@ -1,4 +1,4 @@
-// Zoom, pan, point, ask and search, by pointer and by keys.
+// Zoom, pan, hover, click and search, by pointer and by keys.
 
 const assert = require('node:assert/strict');
 const {test} = require('node:test');
@@ -18,7 +18,7 @@ const selectedIn = (page) => page.evaluate(() => {
 });
 const detailsIn = async (page) => (await page.locator('.details').innerText()).replace(/\n+/g, '\n');
 const timeAt = (page, x) => page.evaluate((at) => window.ppsim.chart.timeAt(at), x);
-/** How many pixels of the chart have the colour of the theme by that name, or that colour. */
+/** The number of pixels of the chart with the theme colour of that name, or with that colour. */
 const pixelsOf = (page, name) => page.evaluate((wanted) => {
   const {chart, canvas} = window.ppsim;
   const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d');
@@ -38,7 +38,7 @@ async function press(page, key) {
 }
 
 test(
-    'looking: the wheel zooms and leaves the time under the pointer where it is',
+    'navigation: the wheel zooms and keeps the time under the pointer',
     () => withPage(small, async (page) => {
       for (const x of [100, 400, 700])
         for (const turn of [-120, 60]) {
@@ -53,7 +53,7 @@ test(
     }));
 
 test(
-    'looking: no zoom goes below nanoseconds or far beyond the step',
+    'navigation: no zoom goes below nanoseconds or far beyond the step',
     () => withPage(small, async (page) => {
       const span = await page.evaluate(() => window.ppsim.span);
       for (let i = 0; i < 40; ++i) await page.evaluate(() => window.ppsim.zoom(0.25));
@@ -67,7 +67,7 @@ test(
     }));
 
 test(
-    'looking: a drag moves what is seen by as much as the pointer',
+    'navigation: a drag moves the view with the pointer',
     () => withPage(small, async (page) => {
       await page.evaluate(() => window.ppsim.setSpan(10e6, 20e6));
       await near(page, 500);
@@ -81,7 +81,7 @@ test(
     }));
 
 test(
-    'looking: keys zoom, move, and show the whole step',
+    'navigation: keys zoom, move, and show the whole step',
     () => withPage(small, async (page) => {
       const whole = await viewOf(page);
       for (const [key, zoomed] of [['+', 0.5], ['w', 0.25], ['-', 0.5], ['s', 1]]) {
@@ -103,15 +103,15 @@ test(
       assert.deepEqual([after.start, after.end], [whole.start, whole.end]);
     }));
 
-test('looking: the wheel over the names scrolls the stages', () => withPage('--stages 128 --mb 16', async (page) => {
-                                                               const place =
-                                                                   await page.locator('.viewport').boundingBox();
-                                                               await page.mouse.move(place.x + 20, place.y + 200);
-                                                               await page.mouse.wheel(0, 200);
-                                                               await page.waitForFunction(
-                                                                   () => window.ppsim.chart.scroll > 100);
-                                                               assert.equal((await viewOf(page)).start, 0);
-                                                             }));
+test('navigation: the wheel over the names scrolls the stages', () => withPage('--stages 128 --mb 16', async (page) => {
+                                                                  const place =
+                                                                      await page.locator('.viewport').boundingBox();
+                                                                  await page.mouse.move(place.x + 20, place.y + 200);
+                                                                  await page.mouse.wheel(0, 200);
+                                                                  await page.waitForFunction(
+                                                                      () => window.ppsim.chart.scroll > 100);
+                                                                  assert.equal((await viewOf(page)).start, 0);
+                                                                }));
 
 for (const [name, options] of [
          ['tasks', small], ['both halves of pairs', paired], ['tasks among memory and links', linked]])
@@ -135,7 +135,7 @@ for (const [name, options] of [
                                                               }));
 
 test(
-    'looking: pointing names a task, and leaves when the pointer does',
+    'navigation: hovering names a task until the pointer leaves',
     () => withPage(small, async (page) => {
       const place = await placeOf(page, {kind: 'task', id: 17});
       await page.mouse.move(place.x, place.y);
@@ -146,7 +146,7 @@ test(
     }));
 
 test(
-    'looking: a press shows a task, and goes to what released it',
+    'navigation: a click shows a task, and goes to its release',
     () => withPage(small, async (page) => {
       const place = await placeOf(page, {kind: 'task', id: 16});
       await page.mouse.click(place.x, place.y);
@@ -162,7 +162,7 @@ test(
     }));
 
 test(
-    'looking: both halves of a pair show the other one',
+    'navigation: both halves of a pair show the other one',
     () => withPage(paired, async (page) => {
       const id = await page.evaluate(() => window.ppsim.runs[0].pairing.indexOf(1));
       const names = await page.evaluate((at) => [0, 1].map((i) => window.ppsim.runs[0].taskName(at + i)), id);
@@ -176,7 +176,7 @@ test(
     }));
 
 test(
-    'looking: a gap has its cause, how long, whom it waits for, and the chain behind',
+    'navigation: a gap shows its cause, duration, awaited task, and chain',
     () => withPage(small, async (page) => {
       const place = await placeOf(page, {kind: 'idle', id: 0});
       await page.mouse.move(place.x, place.y);
@@ -194,7 +194,7 @@ test(
     }));
 
 test(
-    'looking: arrows go from task to task, Enter to what released it, Escape to nothing',
+    'navigation: arrows go from task to task, Enter to its release, Escape clears',
     () => withPage(small, async (page) => {
       const steps = [
         ['ArrowRight', 0], ['ArrowRight', 1], ['ArrowDown', 16], ['ArrowRight', 17], ['Enter', 16], ['Enter', 0],
@@ -213,7 +213,7 @@ test(
     }));
 
 test(
-    'looking: going to a task brings it into view',
+    'navigation: going to a task brings it into view',
     () => withPage('--stages 128 --mb 16', async (page) => {
       await page.evaluate(() => window.ppsim.setSpan(0, 1e6));
       await page.evaluate(() => {
@@ -228,7 +228,7 @@ test(
     }));
 
 test(
-    'looking: a search finds tasks, microbatches and stages, and says why it does not',
+    'navigation: a search finds tasks, microbatches and stages, and explains a failure',
     () => withPage(small, async (page) => {
       const search = async (words) => {
         await page.keyboard.press('/');
@@ -255,7 +255,7 @@ test(
     }));
 
 test(
-    'looking: the critical path is drawn when it is wanted',
+    'navigation: the critical path is drawn on request',
     () => withPage(small, async (page) => {
       const button = page.getByRole('button', {name: 'critical path'});
       assert.equal(await button.getAttribute('aria-pressed'), 'false');
@@ -269,7 +269,7 @@ test(
     }));
 
 test(
-    'looking: memory lanes show what is held, the limit, and what is too much',
+    'navigation: memory lanes show memory, the limit, and the excess',
     () => withPage(linked, async (page) => {
       assert.equal(await page.getByRole('button', {name: 'memory', exact: true}).getAttribute('aria-pressed'), 'true');
       const colours = ['memory', 'fixed', 'mark'];
@@ -298,7 +298,7 @@ test(
     }));
 
 test(
-    'looking: links show transfers, and each what it waited for',
+    'navigation: links show transfers with their waits',
     () => withPage(linked, async (page) => {
       await press(page, 'l');
       const missed = await page.evaluate(() => {
