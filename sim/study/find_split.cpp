@@ -22,14 +22,16 @@ constexpr Bytes no_order_found{1};
 class SplitSearch {
 public:
   SplitSearch(const RunSpec& spec, const BuiltRun& run, const SynthesisRequest& request,
-              const ChunkPlacement& placement, const std::optional<FirstOrder>& first)
+              const ChunkPlacement& placement, std::optional<synthesis::Order> first)
       : splits_{spec, run}, run_{run}, request_{request}, placement_{placement},
         activation_limit_{spec.activation_limit}, passes_{sequence_passes(request.splits_backward).size()},
         start_{run.scenario.layout, spec.layout.has_value()} {
     if (!first) return;
-    best_ = first->order;
-    progress_.makespan = first->makespan.count();
-    progress_.bound = synthesis::first_bound(instance_of(start_.layout));
+    const synthesis::Instance instance = instance_of(start_.layout);
+    best_ = std::move(first);
+    best_->resize(instance.stages()); // without links
+    progress_.makespan = synthesis::run(instance, *best_).value().makespan;
+    progress_.bound = synthesis::first_bound(instance);
   }
 
   FoundSplit run() {
@@ -145,8 +147,8 @@ private:
 } // namespace
 
 FoundSplit find_split(const RunSpec& spec, const BuiltRun& run, const SynthesisRequest& request,
-                      const ChunkPlacement& placement, const std::optional<FirstOrder>& first) {
-  return SplitSearch{spec, run, request, placement, first}.run();
+                      const ChunkPlacement& placement, std::optional<synthesis::Order> first) {
+  return SplitSearch{spec, run, request, placement, std::move(first)}.run();
 }
 
 } // namespace ppsim

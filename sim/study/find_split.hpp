@@ -7,12 +7,6 @@
 
 namespace ppsim {
 
-/// An order of the initial split, and its makespan.
-struct FirstOrder {
-  synthesis::Order order;
-  Duration makespan{0};
-};
-
 /// A split with its best order; none if none fits.
 struct FoundSplit {
   Balance balance; ///< its step times are makespans under `latency`
@@ -21,9 +15,9 @@ struct FoundSplit {
 
 /// The split with the shortest order, among those that balance() examines starting from that of `run`, a plain order.
 /// The search restarts from its result while orders become shorter. Splits proven quickly to have no shorter order are
-/// not searched. Effort is counted in steps, so that the result does not depend on the machine. `first` is for the
-/// split of `run`; none if none fits. `run` must have passed check_layers().
+/// not searched. Effort is counted in steps, so that the result does not depend on the machine. `first`: an
+/// order for the split of `run`; none if none fits. `run` must have passed check_layers().
 [[nodiscard]] FoundSplit find_split(const RunSpec& spec, const BuiltRun& run, const SynthesisRequest& request,
-                                    const ChunkPlacement& placement, const std::optional<FirstOrder>& first);
+                                    const ChunkPlacement& placement, std::optional<synthesis::Order> first);
 
 } // namespace ppsim

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "link_stages.hpp"
+
 namespace ppsim {
 namespace {
 
@@ -125,13 +127,14 @@ synthesis::Instance make_instance(const TaskGraph& plain, std::optional<std::siz
   if (activation_limit) {
     count_activations(plain, first, instance.sequences);
     instance.capacity.assign(schedule.shape().stages, static_cast<std::int64_t>(*activation_limit));
-    return instance;
+  } else {
+    add_memory(plain, first, instance.sequences);
+    for (const StageId stage : schedule.stage_ids()) {
+      const std::optional<Bytes>& limit = plain.scenario().memory.limit;
+      instance.capacity.push_back(limit ? (*limit - static_bytes(plain, stage, 1)).count() : synthesis::unlimited);
+    }
   }
-  add_memory(plain, first, instance.sequences);
-  for (const StageId stage : schedule.stage_ids()) {
-    const std::optional<Bytes>& limit = plain.scenario().memory.limit;
-    instance.capacity.push_back(limit ? (*limit - static_bytes(plain, stage, 1)).count() : synthesis::unlimited);
-  }
+  if (plain.scenario().network.model == TransferModel::link) add_links(plain, instance);
   return instance;
 }
 

@@ -11,7 +11,7 @@ namespace ppsim {
 [[nodiscard]] Schedule plain_order(const Shape& shape, const std::vector<StageId>& placement, bool splits_backward);
 
 /// What `plain`, the graph of such an order, has to run within which memory: up to `activation_limit` activations on a
-/// stage, else the scenario's limit, if it has one.
+/// stage, else the scenario's limit, if it has one. Under TransferModel::link the links follow as stages of their own.
 [[nodiscard]] synthesis::Instance make_instance(const TaskGraph& plain, std::optional<std::size_t> activation_limit);
 
 /// The least memory with which that stage can run at all, in the instance's unit: that of one microbatch. `passes`:

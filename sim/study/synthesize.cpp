@@ -15,6 +15,7 @@
 #include <charconv>
 
 #include "find_split.hpp"
+#include "link_stages.hpp"
 #include "splits.hpp"
 #include "synthesis_instance.hpp"
 
@@ -136,6 +137,8 @@ NamedOrders named_orders(const RunSpec& spec, const TaskGraph& plain, std::span<
       const Schedule schedule = make_schedule(*generator, request, plain.scenario()).taken_apart();
       std::optional<synthesis::Order> order = as_order(schedule, placement, passes);
       if (!order || schedule.asynchronous() || !fits(instance, *order)) continue;
+      order = with_transfers(plain, instance, passes, *std::move(order));
+      if (!order) continue;
       const std::optional<Duration> length = length_of(by_interval, instance, *order);
       if (!length) continue;
       if (!named.best || *length < named.best->length) named.best = {std::string{generator->name}, *length};
@@ -146,11 +149,13 @@ NamedOrders named_orders(const RunSpec& spec, const TaskGraph& plain, std::span<
   return named;
 }
 
-/// "F0", "I0", "W0", ...
-std::vector<std::string> sequence_names(std::size_t chunks, std::span<const Pass> passes) {
+/// "F0", "I0", "W0", ... "F0>1"
+std::vector<std::string> sequence_names(std::size_t chunks, std::span<const Pass> passes,
+                                        const synthesis::Instance& instance) {
   std::vector<std::string> names;
   for (std::size_t chunk = 0; chunk < chunks; ++chunk)
     for (const Pass pass : passes) names.push_back(fmt::format("{}{}", letter(pass), chunk));
+  name_transfers(instance, passes.size(), names);
   return names;
 }
 
@@ -159,9 +164,32 @@ Error can_not_be_searched(const RunSpec& spec, std::string_view fault) {
                                             "give fewer microbatches, up to 32767, or smaller costs"}};
 }
 
-std::optional<synthesis::Order> search_makespan(const synthesis::SearchOptions& options, SynthesizedOrder& result) {
+/// The order found, run as the simulation runs its transfers; or a start, if that takes less time. A link serves
+/// transfers by when they are ready, which need not be the order that the search planned.
+void serve_in_turn(const TaskGraph& plain, std::span<const Pass> passes, std::span<const synthesis::Order> starts,
+                   SynthesizedOrder& result) {
+  const std::size_t stages = plain.schedule().shape().stages;
+  if (result.instance.stages() == stages) return;
+  synthesis::Plan& best = result.found.plan.value();
+  best.order.resize(stages);
+  best = run(result.instance, with_transfers(plain, result.instance, passes, best.order).value()).value();
+  for (const synthesis::Order& start : starts) {
+    std::optional<synthesis::Plan> plan = fits(result.instance, start) ? run(result.instance, start) : std::nullopt;
+    if (plan && plan->makespan < best.makespan) best = *std::move(plan);
+  }
+  std::vector<synthesis::Milestone>& history = result.found.history;
+  for (synthesis::Milestone& each : history) each.makespan = std::max(each.makespan, best.makespan);
+  history.back().makespan = best.makespan;
+  const auto repeated = std::ranges::unique(
+      history, [](const auto& a, const auto& b) { return a.makespan == b.makespan && a.bound == b.bound; });
+  history.erase(repeated.begin(), repeated.end());
+}
+
+std::optional<synthesis::Order> search_makespan(const TaskGraph& plain, std::span<const Pass> passes,
+                                                const synthesis::SearchOptions& options, SynthesizedOrder& result) {
   result.found = search(result.instance, options);
   if (!result.found.plan) return std::nullopt;
+  serve_in_turn(plain, passes, options.starts, result);
   result.makespan = Duration{result.found.plan->makespan};
   result.length = result.makespan;
   result.bound = Duration{result.found.bound};
@@ -190,25 +218,30 @@ SynthesizedOrder synthesize_split(const RunSpec& spec, const SynthesisRequest& r
   const std::span<const Pass> passes = sequence_passes(request.splits_backward);
   BuiltRun built = build_run(with_order(spec, plain_order(shape, chunk_stage, request.splits_backward), "synthesis"));
   check_scenario(spec, built.scenario);
-  built.scenario.network.model = TransferModel::latency;
+  const bool by_interval =
+      request.objective == Objective::step_time && built.scenario.update.step == OptimizerStep::per_stage;
+  // The transfers of two steps may alternate on a link: it is not a stage of the interval.
+  if (built.scenario.network.model != TransferModel::link || by_interval)
+    built.scenario.network.model = TransferModel::latency;
   const TaskGraph plain = lower(std::move(built.schedule), std::move(built.scenario), "synthesis");
   SynthesizedOrder result{.placement = placement,
                           .spec = {},
                           .objective = request.objective,
+                          .transfers = plain.scenario().network.model,
                           .best_named = std::nullopt,
                           .instance = make_instance(plain, spec.activation_limit),
                           .found = {},
-                          .sequence_names = sequence_names(shape.chunks(), passes)};
+                          .sequence_names = {}};
+  result.sequence_names = sequence_names(shape.chunks(), passes, result.instance);
   check_room(spec, placement, plain, passes.size(), result.instance); // first: static bytes may be beyond the limit
   if (const auto fault = fault_of(result.instance)) throw can_not_be_searched(spec, *fault);
-  const bool by_interval =
-      request.objective == Objective::step_time && plain.scenario().update.step == OptimizerStep::per_stage;
   NamedOrders named = named_orders(spec, plain, passes, result.instance, by_interval);
   result.best_named = std::move(named.best);
   for (const Schedule& start : request.starts) {
     if (start.shape() != shape) continue;
-    if (std::optional<synthesis::Order> order = as_order(start, chunk_stage, passes))
-      named.orders.push_back(*std::move(order));
+    std::optional<synthesis::Order> order = as_order(start, chunk_stage, passes);
+    if (order) order = with_transfers(plain, result.instance, passes, *std::move(order));
+    if (order) named.orders.push_back(*std::move(order));
   }
   synthesis::SearchOptions options{.effort = request.effort,
                                    .seed = request.seed,
@@ -218,9 +251,10 @@ SynthesizedOrder synthesize_split(const RunSpec& spec, const SynthesisRequest& r
                                    .go_on = {}};
   if (request.go_on)
     options.go_on = [&](const synthesis::Progress& progress) { return request.go_on(placement, progress); };
-  const std::optional<synthesis::Order> order =
-      by_interval ? search_interval(spec, options, result) : search_makespan(options, result);
+  std::optional<synthesis::Order> order =
+      by_interval ? search_interval(spec, options, result) : search_makespan(plain, passes, options, result);
   if (!order) return result;
+  order->resize(shape.stages);
   result.spec = with_order(spec, as_schedule("synthesized", shape, *order, passes), "synthesized order");
   return result;
 }
@@ -255,9 +289,9 @@ SynthesizedOrder balance_synthesis(const RunSpec& spec, SynthesisRequest request
   check_scenario(spec, built.scenario);
   check_layers(spec, built);
   std::optional<SynthesizedOrder> start = synthesize_start(spec, request, placement);
-  std::optional<FirstOrder> first;
-  if (start) first = {start->found.plan->order, start->makespan};
-  auto [balance, order] = find_split(spec, built, request, placement, first);
+  std::optional<synthesis::Order> first;
+  if (start) first = start->found.plan->order;
+  auto [balance, order] = find_split(spec, built, request, placement, std::move(first));
   balance.start_fits = start.has_value();
   balance.start_step_time = start ? simulated_length(*start) : Duration{0};
   balance.step_time = balance.start_step_time;
@@ -373,7 +407,9 @@ Synthesis synthesize(const RunSpec& spec, const SynthesisRequest& request) {
     }
   }
   if (synthesis.orders.empty() && refusal) throw Error{*refusal};
-  const bool as_sought = spec.transfer.value_or(TransferModel::latency) == TransferModel::latency;
+  const TransferModel transfers = spec.transfer.value_or(TransferModel::latency);
+  const bool as_sought =
+      std::ranges::all_of(synthesis.orders, [&](const auto& order) { return order.transfers == transfers; });
   if (!as_sought && synthesis.orders.size() > 1)
     for (SynthesizedOrder& order : synthesis.orders) order.simulated = simulated_length(order);
   std::ranges::stable_sort(synthesis.orders, {}, [](const SynthesizedOrder& order) {

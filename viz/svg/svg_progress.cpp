@@ -222,8 +222,8 @@ std::string draw_labels(const ProgressPlot& plot) {
          draw_group(fmt::format(R"(class="labels" font-size="{}" fill="#1a1a1a")", label_size), texts);
 }
 
-std::vector<std::string> essentials_of(const SynthesizedOrder& order) {
-  return {fmt::format("p = {}", counted(order.instance.stages(), "stage")),
+std::vector<std::string> essentials_of(const SynthesizedOrder& order, const Scenario& scenario) {
+  return {fmt::format("p = {}", counted(scenario.shape.stages, "stage")),
           fmt::format("m = {}", counted(order.instance.microbatches, "microbatch", "es")),
           fmt::format("placement {}", order.placement.name),
           order.length == order.bound
@@ -236,7 +236,7 @@ std::vector<std::string> essentials_of(const SynthesizedOrder& order) {
 std::string svg_progress(const SynthesizedOrder& order, const Scenario& scenario) {
   const std::string what = "The best order and the proven bound, as the search goes on";
   const std::string title = scenario.title.empty() ? what : fmt::format("{}: {}", what, scenario.title);
-  const Part head = draw_head({title, essentials_of(order), scenario.source}, figure_width);
+  const Part head = draw_head({title, essentials_of(order, scenario), scenario.source}, figure_width);
   const ProgressPlot plot{order, head.bottom};
   const Part notes =
       draw_notes(order.found.history.size() > 1

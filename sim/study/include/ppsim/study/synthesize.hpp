@@ -58,17 +58,18 @@ struct SynthesizedOrder {
   ChunkPlacement placement;
   RunSpec spec; ///< the run with this order: evaluate() simulates it
   Objective objective = Objective::makespan;
-  Duration length{0};   ///< the objective of this order, under `latency`, with what follows the tasks at least
+  TransferModel transfers = TransferModel::latency; ///< the model of the search: `latency` or `link`
+  Duration length{0};   ///< the objective of this order, under `transfers`, with what follows the tasks at least
   Duration makespan{0}; ///< the same, of one step
   Duration bound{0};    ///< no order of this placement within this memory has a length below
   std::optional<Duration> simulated = {}; ///< length under the run's transfer model, where placements are ranked by it
   std::optional<NamedOrder> best_named;
   std::optional<Balance> balance = {}; ///< where the split was sought too: `bound` is of the one that was found
-  synthesis::Instance instance;        ///< what the order was sought for
+  synthesis::Instance instance;        ///< what the order was sought for; links follow the stages
   std::optional<std::uint32_t> span_of =
       {};                 ///< where stages do not meet between steps: the bound is that of this stage's span
   synthesis::Found found; ///< of `instance`, or the span_instance() of that stage; `history` has lengths
-  std::vector<std::string> sequence_names; ///< "F0", by chunk: for people
+  std::vector<std::string> sequence_names; ///< "F0", by chunk, and "F0>1" for transfers: for people
   [[nodiscard]] double gap() const { return fraction(length - bound, bound); }
 };
 
