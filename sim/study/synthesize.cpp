@@ -164,32 +164,9 @@ Error can_not_be_searched(const RunSpec& spec, std::string_view fault) {
                                             "give fewer microbatches, up to 32767, or smaller costs"}};
 }
 
-/// The order found, run as the simulation runs its transfers; or a start, if that takes less time. A link serves
-/// transfers by when they are ready, which need not be the order that the search planned.
-void serve_in_turn(const TaskGraph& plain, std::span<const Pass> passes, std::span<const synthesis::Order> starts,
-                   SynthesizedOrder& result) {
-  const std::size_t stages = plain.schedule().shape().stages;
-  if (result.instance.stages() == stages) return;
-  synthesis::Plan& best = result.found.plan.value();
-  best.order.resize(stages);
-  best = run(result.instance, with_transfers(plain, result.instance, passes, best.order).value()).value();
-  for (const synthesis::Order& start : starts) {
-    std::optional<synthesis::Plan> plan = fits(result.instance, start) ? run(result.instance, start) : std::nullopt;
-    if (plan && plan->makespan < best.makespan) best = *std::move(plan);
-  }
-  std::vector<synthesis::Milestone>& history = result.found.history;
-  for (synthesis::Milestone& each : history) each.makespan = std::max(each.makespan, best.makespan);
-  history.back().makespan = best.makespan;
-  const auto repeated = std::ranges::unique(
-      history, [](const auto& a, const auto& b) { return a.makespan == b.makespan && a.bound == b.bound; });
-  history.erase(repeated.begin(), repeated.end());
-}
-
-std::optional<synthesis::Order> search_makespan(const TaskGraph& plain, std::span<const Pass> passes,
-                                                const synthesis::SearchOptions& options, SynthesizedOrder& result) {
+std::optional<synthesis::Order> search_makespan(const synthesis::SearchOptions& options, SynthesizedOrder& result) {
   result.found = search(result.instance, options);
   if (!result.found.plan) return std::nullopt;
-  serve_in_turn(plain, passes, options.starts, result);
   result.makespan = Duration{result.found.plan->makespan};
   result.length = result.makespan;
   result.bound = Duration{result.found.bound};
@@ -249,10 +226,16 @@ SynthesizedOrder synthesize_split(const RunSpec& spec, const SynthesisRequest& r
                                    .starts = std::move(named.orders),
                                    .threads = request.threads,
                                    .go_on = {}};
+  if (result.instance.stages() > shape.stages)
+    options.as_run = [&](synthesis::Plan plan) {
+      plan.order.resize(shape.stages);
+      return run(result.instance, with_transfers(plain, result.instance, passes, std::move(plan.order)).value())
+          .value();
+    };
   if (request.go_on)
     options.go_on = [&](const synthesis::Progress& progress) { return request.go_on(placement, progress); };
   std::optional<synthesis::Order> order =
-      by_interval ? search_interval(spec, options, result) : search_makespan(plain, passes, options, result);
+      by_interval ? search_interval(spec, options, result) : search_makespan(options, result);
   if (!order) return result;
   order->resize(shape.stages);
   result.spec = with_order(spec, as_schedule("synthesized", shape, *order, passes), "synthesized order");

@@ -46,7 +46,7 @@ public:
     found_.bound = root_.bound();
     if (options_.orders > 0) orders_left_ = options_.orders;
     for (const Order& order : options_.starts)
-      if (fits(views_.instance, order)) offer(synthesis::run(views_.instance, order));
+      if (fits(views_.instance, order)) offer(synthesis::run(views_.instance, order), true);
     const std::int64_t root = found_.bound;
     if (found_.plan && options_.start_gap_ppm && is_near_enough(found_.plan->makespan, root, *options_.start_gap_ppm))
       return std::move(found_);
@@ -102,8 +102,9 @@ private:
   /// That the best order takes `makespan` now, and what the bound is.
   void note(std::int64_t makespan) { add_milestone(found_.history, {found_.steps, makespan, found_.bound}); }
 
-  void offer(std::optional<Plan> plan) {
+  void offer(std::optional<Plan> plan, bool is_as_run = false) {
     if (!plan) return;
+    if (options_.as_run && !is_as_run) plan = options_.as_run(*std::move(plan));
     if (!found_.plan || plan->makespan < found_.plan->makespan) found_.plan = *plan;
     note(found_.plan->makespan);
     const std::int64_t length = plan->makespan;
@@ -129,8 +130,9 @@ private:
   /// Whether that was enough.
   bool take(Part part) {
     for (const Milestone& each : part.noted)
-      add_milestone(found_.history,
-                    {found_.steps + each.steps, std::min(found_.plan->makespan, each.makespan), found_.bound});
+      if (!options_.as_run) // else it may not run like that
+        add_milestone(found_.history,
+                      {found_.steps + each.steps, std::min(found_.plan->makespan, each.makespan), found_.bound});
     found_.steps += part.steps;
     for (Plan& plan : part.plans) offer(std::move(plan));
     if (found_.plan && orders_left_ > 0) --orders_left_;
