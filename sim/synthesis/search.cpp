@@ -156,7 +156,7 @@ private:
   }
 
   /// The order by that guide, and a better one if it leads there.
-  Part follow(const Guide& guide, std::int64_t most = unlimited) const {
+  [[nodiscard]] Part follow(const Guide& guide, std::int64_t most = unlimited) const {
     Part part{.steps = views_.instance.tasks()};
     std::optional<Plan> plan = make_order(views_, guide);
     if (!plan || plan->makespan > most) return part;
