@@ -33,7 +33,7 @@ struct SearchOptions {
   std::vector<Order> starts = {};        ///< orders from elsewhere; those that do not fit, or do not run, are left out
   std::function<Plan(Plan)> as_run = {}; ///< what really runs instead of a plan found, in the same memory: links serve
                                          ///< transfers by when they are ready. Starts are as they run
-  std::size_t threads = 1; ///< runs on up to that many; their number changes nothing
+  std::size_t threads = 1;               ///< runs on up to that many; their number changes nothing
   std::function<bool(const Progress&)> go_on =
       {}; ///< asked often, by one thread at a time, with what is known; false: ends, and what is known is the result
 };
