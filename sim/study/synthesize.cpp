@@ -197,30 +197,11 @@ Error can_not_be_searched(const RunSpec& spec, std::string_view fault) {
                                             "give fewer microbatches, up to 32767, or smaller costs"}};
 }
 
-/// The most steps of the windows' rules on the bound, if microbatches differ: a few seconds.
-constexpr std::uint64_t bound_steps = 3'000'000;
-
-/// The order found for mean durations, or a start that takes less with the true ones; and its bound.
-void judge_by_microbatch(const synthesis::SearchOptions& options, const synthesis::Durations& durations,
-                         SynthesizedOrder& result) {
-  synthesis::Found& found = result.found;
-  synthesis::Plan best = run(result.instance, found.plan->order, durations).value();
-  for (const synthesis::Order& start : options.starts) {
-    if (!fits(result.instance, start)) continue;
-    std::optional<synthesis::Plan> plan = run(result.instance, start, durations);
-    if (plan && plan->makespan < best.makespan) best = *std::move(plan);
-  }
-  found.bound = bound_by_microbatch(result.instance, durations, best.order, bound_steps);
-  found.cases.clear();
-  found.history = {{found.steps, best.makespan, found.bound}}; // the others are of mean durations
-  found.plan = std::move(best);
-}
-
 std::optional<synthesis::Order> search_makespan(const synthesis::SearchOptions& options,
                                                 const synthesis::Durations& durations, SynthesizedOrder& result) {
-  result.found = search(result.instance, options);
+  result.found = result.by_microbatch ? search_by_microbatch(result.instance, durations, options)
+                                      : search(result.instance, options);
   if (!result.found.plan) return std::nullopt;
-  if (result.by_microbatch) judge_by_microbatch(options, durations, result);
   result.makespan = Duration{result.found.plan->makespan};
   result.length = result.makespan;
   result.bound = Duration{result.found.bound};
@@ -450,8 +431,8 @@ Synthesis synthesize(const RunSpec& spec, const SynthesisRequest& request) {
   if (synthesis.orders.empty() && refusal) throw Error{*refusal};
   if (std::ranges::any_of(synthesis.orders, &SynthesizedOrder::by_microbatch))
     synthesis.notes.push_back(
-        fmt::format("{}: costs differ by microbatch: the search used the mean of each chunk and runs microbatches in "
-                    "order; lengths and bounds are those of the given costs",
+        fmt::format("{}: costs differ by microbatch: the orders run microbatches in order; bounds cover any order of "
+                    "microbatches",
                     spec.place_of(option_by_microbatch(spec))));
   const bool as_sought = spec.transfer.value_or(TransferModel::latency) == TransferModel::latency;
   if (!as_sought && synthesis.orders.size() > 1)

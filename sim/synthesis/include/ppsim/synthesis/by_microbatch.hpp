@@ -1,7 +1,7 @@
 #pragma once
 // Instances whose microbatches differ: each task has a duration of its own, which replaces that of its sequence.
 
-#include "ppsim/synthesis/instance.hpp"
+#include "ppsim/synthesis/search.hpp"
 
 namespace ppsim::synthesis {
 
@@ -18,5 +18,10 @@ using Durations = std::vector<std::int64_t>;
 /// runs and fits. Proof: docs/synthesis.md, "Costs by microbatch".
 [[nodiscard]] std::int64_t bound_by_microbatch(const Instance& instance, const Durations& durations, Order order,
                                                std::uint64_t steps);
+
+/// As search(): the order with the least makespan found, microbatches in order, and bound_by_microbatch(). The first
+/// order is sought for `instance`, which has mean durations; rounds use the true ones.
+[[nodiscard]] Found search_by_microbatch(const Instance& instance, const Durations& durations,
+                                         const SearchOptions& options);
 
 } // namespace ppsim::synthesis
