@@ -47,7 +47,9 @@ std::int64_t bound_by_work(const Instance& instance, const Durations& durations)
   const std::vector<std::int64_t> after = heads(views, durations, true);
   std::int64_t bound = 0;
   for (const std::vector<std::uint32_t>& sequences : views.on) {
-    std::int64_t work = 0, head = unlimited, tail = unlimited;
+    std::int64_t work = 0;
+    std::int64_t head = unlimited;
+    std::int64_t tail = unlimited;
     for (const std::uint32_t sequence : sequences)
       for (std::size_t task = sequence * views.m; task < (sequence + 1) * views.m; ++task) {
         work += durations[task];
