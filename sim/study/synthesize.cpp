@@ -342,6 +342,20 @@ SynthesizedOrder synthesize_on(const RunSpec& spec, const SynthesisRequest& requ
   return balance_synthesis(fixed, request, placement);
 }
 
+std::vector<std::string> notes_on(const RunSpec& spec, const SynthesisRequest& request) {
+  std::vector<std::string> notes;
+  if (request.splits_backward && assumes_halves(spec))
+    notes.push_back(fmt::format("{}: the halves of the backward are not given, assuming equal halves; "
+                                "`input-grad` gives one of them, `no-split` keeps backwards whole",
+                                spec.place_of("backward")));
+  if (spec.optimizer_step == OptimizerStep::per_stage && request.objective == Objective::makespan)
+    notes.push_back(
+        fmt::format("{}: stages do not meet between steps, but this search minimizes the makespan of one step; "
+                    "`objective` step-time minimizes the time of a step in the long run",
+                    spec.place_of("optimizer-step")));
+  return notes;
+}
+
 } // namespace
 
 std::string_view to_string(Objective objective) {
@@ -408,15 +422,7 @@ Synthesis synthesize(const RunSpec& spec, const SynthesisRequest& request) {
   }
   check_synthesis(spec, request);
   Synthesis synthesis;
-  if (request.splits_backward && assumes_halves(spec))
-    synthesis.notes.push_back(fmt::format("{}: the halves of the backward are not given, assuming equal halves; "
-                                          "`input-grad` gives one of them, `no-split` keeps backwards whole",
-                                          spec.place_of("backward")));
-  if (spec.optimizer_step == OptimizerStep::per_stage && request.objective == Objective::makespan)
-    synthesis.notes.push_back(
-        fmt::format("{}: stages do not meet between steps, but this search minimizes the makespan of one step; "
-                    "`objective` step-time minimizes the time of a step in the long run",
-                    spec.place_of("optimizer-step")));
+  synthesis.notes = notes_on(spec, request);
   std::optional<Error> refusal;
   for (const ChunkPlacement& placement : request.placements) {
     try {
