@@ -94,8 +94,6 @@ private:
     found_.steps += spent;
     return spent;
   }
-  /// So many orders that were made, or moves.
-  void count_whole(std::uint64_t times) { found_.steps += times * views_.instance.tasks(); }
   /// That the best order takes `makespan` now, and what the bound is.
   void note(std::int64_t makespan) { add_milestone(found_.history, {found_.steps, makespan, found_.bound}); }
 
@@ -149,11 +147,14 @@ private:
       parts[i] = std::move(part);
       for (; !enough && next < count && parts[next]; ++next) enough = take(*std::exchange(parts[next], std::nullopt));
     });
+    if (stopped_) // then the result depends on the time anyway, and no order is to be lost
+      for (std::optional<Part>& part : parts)
+        if (part) take(*std::exchange(part, std::nullopt));
     return !enough;
   }
 
   /// The order by that guide, and a better one if it leads there.
-  Part follow(const Guide& guide, std::int64_t most = unlimited) const {
+  [[nodiscard]] Part follow(const Guide& guide, std::int64_t most = unlimited) const {
     Part part{.steps = views_.instance.tasks()};
     std::optional<Plan> plan = make_order(views_, guide);
     if (!plan || plan->makespan > most) return part;

@@ -193,7 +193,7 @@ std::size_t part_pairs(std::span<TaskEvent> tasks) {
 }
 
 std::optional<StepFault> find_incomplete(const StepEvents& step) {
-  const std::string incomplete = "steps that are not complete";
+  const std::string incomplete = "incomplete steps";
   std::size_t chunks = 0;
   std::size_t microbatches = 0;
   bool forward_only = true;

@@ -7,7 +7,7 @@
 //                 0.12 %): the rest of the errors is how long tasks took
 //     starts      95 % of the tasks of a run began within 0.95 % of the step of their prediction (median of the
 //                 runs), 2.1 % in the worst (zb-v-m16 of p8-2ms)
-//     order       88 of 90 pairs of schedules for the same work measured in the order that was predicted; the
+//     order       88 of 90 pairs of schedules for the same work measured in the predicted order; the
 //                 others are at most 0.31 % apart (1f1b-m8 before gpipe-m8 of p4-2ms)
 //     results     as they have to be in all 36
 //     memory      as predicted in all 36
@@ -110,9 +110,9 @@ std::string order_words(const Accuracy& accuracy) {
   const std::size_t inverted = accuracy.all.inverted;
   if (pairs == 0) return "no two runs of the same work whose schedules are predicted to take different times";
   const std::string of = fmt::format("of {} of schedules for the same work", counted(pairs, "pair"));
-  if (inverted == 0) return fmt::format("{}, all measured in the order that was predicted", of);
+  if (inverted == 0) return fmt::format("{}, all measured in the predicted order", of);
   const Inversion& widest = accuracy.inversions.front();
-  return fmt::format("{}, {} measured in the order that was predicted; where not, measured times are at most {} apart "
+  return fmt::format("{}, {} measured in the predicted order; where not, measured times are at most {} apart "
                      "({} was predicted to be {} shorter than {})",
                      of, pairs - inverted, percent(widest.measured_gap), name_of(accuracy.runs[widest.first]),
                      percent(widest.predicted_gap), accuracy.runs[widest.second].name);

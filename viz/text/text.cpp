@@ -302,7 +302,7 @@ private:
     if (!report_.spread) return;
     const StepSpread& spread = *report_.spread;
     const std::string copies =
-        spread.of.copies > 1 ? fmt::format(", of {} copies the slowest", spread.of.copies) : std::string{};
+        spread.of.copies > 1 ? fmt::format(", the slowest of {} copies", spread.of.copies) : std::string{};
     say("jitter",
         fmt::format("{}: {} on average, at most {} in half of {}, {} in 95 %, {} in 99 %{}", jitter_words(spread.of),
                     format_duration(spread.mean), format_duration(spread.p50), counted(spread.of.samples, "step"),

@@ -44,7 +44,7 @@ std::vector<std::string> sampled_words(const Jitter& jitter) {
           ? fmt::format("jitter as in {} of {}", counted(jitter.measured->steps, "step"), jitter.measured->source)
           : fmt::format("jitter {} of each task", given_percent(factor_of(jitter.ppm))),
       counted(jitter.samples, "step")};
-  if (jitter.copies > 1) words.push_back(fmt::format("of {} copies the slowest", jitter.copies));
+  if (jitter.copies > 1) words.push_back(fmt::format("the slowest of {} copies", jitter.copies));
   return words;
 }
 

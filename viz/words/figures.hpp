@@ -17,7 +17,7 @@ namespace ppsim::viz {
 [[nodiscard]] std::string given_percent(double share);
 /// Relative increase of `time`: "+12.3 %", "-4.00 %", "0 %".
 [[nodiscard]] std::string difference(Duration time, Duration reference);
-/// "jitter 5 % of each task", "1000 steps", "of 64 copies the slowest".
+/// "jitter 5 % of each task", "1000 steps", "the slowest of 64 copies".
 [[nodiscard]] std::vector<std::string> sampled_words(const Jitter& jitter);
 /// Runtime features that an order needs, briefly: "2 chunks, split, pairs", "V, split", "-".
 [[nodiscard]] std::string asked(const Demands& demands);

@@ -163,7 +163,7 @@ TEST_CASE("Steps that are incomplete, contain a task twice, or have another orde
   CHECK(imported.runs.front().steps.size() == 2);
   CHECK(dropped(imported, "steps in which a task appears twice") == 1);
   CHECK(dropped(imported, "steps with another order than most") == 1);
-  CHECK(dropped(imported, "steps that are not complete") == 2); // 3, and the rest of 9
+  CHECK(dropped(imported, "incomplete steps") == 2); // 3, and the rest of 9
 }
 
 TEST_CASE("Tasks of a stage that overlap by less than the time error are moved apart, others are an error") {

@@ -30,7 +30,7 @@ struct ImportOptions {
 
 /// Content that was not imported, with the reason.
 struct Dropped {
-  std::string what; ///< "events of other kinds", "steps that are not complete"
+  std::string what; ///< "events of other kinds", "incomplete steps"
   std::size_t count = 0;
   bool operator==(const Dropped&) const = default;
 };
