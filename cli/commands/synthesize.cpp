@@ -75,7 +75,8 @@ SynthesisRequest request_of(const Inputs& inputs) {
                            .effort = inputs.effort.value_or(usual_effort),
                            .seed = inputs.workload.seed,
                            .gap_ppm = static_cast<std::int64_t>(1e6 * inputs.gap.value_or(0.0)),
-                           .threads = inputs.threads.value_or(machine_threads())};
+                           .threads = inputs.threads.value_or(machine_threads()),
+                           .certifies = inputs.certificate.has_value()};
   if (inputs.search_time) request.effort = std::numeric_limits<std::uint64_t>::max();
   if (request.placements.empty()) request.placements.push_back(find_chunk_placement("linear").value());
   return request;

@@ -12,11 +12,17 @@ namespace {
 /// The most steps of the windows' rules, on one run: about 1 s.
 constexpr std::uint64_t most_steps = 1'000'000;
 
+/// No order has a shorter makespan.
+std::int64_t proven_makespan(const TaskGraph& plain, const synthesis::Instance& instance, synthesis::Order own) {
+  if (!plain.scenario().costs.differ_by_microbatch()) return prove(instance, std::move(own), most_steps).bound;
+  return bound_by_microbatch(instance, durations_of(plain), std::move(own), most_steps);
+}
+
 bool can_be_bounded(const TaskGraph& graph) {
   const Schedule& schedule = graph.schedule();
   const Scenario& scenario = graph.scenario();
   if (schedule.asynchronous() || schedule.forward_only() || scenario.shape.shared > 0) return false;
-  if (scenario.costs.differ_by_microbatch() || scenario.memory.release_outputs) return false;
+  if (scenario.memory.release_outputs) return false;
   if (scenario.network.slices > 1 || (scenario.recompute.is_on() && scenario.recompute.microbatches_without > 0))
     return false;
   return std::ranges::all_of(schedule.tasks(), [](const Task& task) { return task.pairing == Pairing::alone; });
@@ -43,8 +49,7 @@ std::optional<ProvenBound> find_bound(const TaskGraph& graph, const Report& repo
       instance.capacity[stage] = knows_sizes ? report.stages[stage].peak_activation_bytes.count()
                                              : static_cast<std::int64_t>(report.stages[stage].peak_live_activations);
   if (fault_of(instance) || !fits(instance, *own)) return std::nullopt;
-  const synthesis::Found found = prove(instance, *std::move(own), most_steps);
-  return ProvenBound{Duration{found.bound}, !splits, by_limit};
+  return ProvenBound{Duration{proven_makespan(plain, instance, *std::move(own))}, !splits, by_limit};
 }
 
 } // namespace ppsim

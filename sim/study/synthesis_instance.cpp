@@ -10,14 +10,17 @@
 namespace ppsim {
 namespace {
 
+std::size_t position_of(Pass pass, std::span<const Pass> passes) {
+  return static_cast<std::size_t>(std::ranges::find(passes, pass) - passes.begin());
+}
+
 /// By chunk and pass: the task on microbatch 0.
 std::vector<TaskId> first_tasks(const Schedule& schedule, std::span<const Pass> passes) {
   std::vector<TaskId> first(passes.size() * schedule.shape().chunks(), no_task);
   for (const StageId stage : schedule.stage_ids())
     for (const TaskId id : schedule.task_ids(stage)) {
       const Task& task = schedule.task(id);
-      const auto pass = static_cast<std::size_t>(std::ranges::find(passes, task.pass) - passes.begin());
-      if (index(task.microbatch) == 0) first[passes.size() * task.chunk_index + pass] = id;
+      if (index(task.microbatch) == 0) first[passes.size() * task.chunk_index + position_of(task.pass, passes)] = id;
     }
   return first;
 }
@@ -136,6 +139,20 @@ synthesis::Instance make_instance(const TaskGraph& plain, std::optional<std::siz
   }
   if (plain.scenario().network.model == TransferModel::link) add_links(plain, instance);
   return instance;
+}
+
+synthesis::Durations durations_of(const TaskGraph& plain) {
+  const Schedule& schedule = plain.schedule();
+  const std::span<const Pass> passes = sequence_passes(splits_backward(schedule));
+  const std::size_t m = schedule.shape().microbatches;
+  synthesis::Durations durations(passes.size() * schedule.shape().chunks() * m);
+  for (const StageId stage : schedule.stage_ids())
+    for (const TaskId id : schedule.task_ids(stage)) {
+      const Task& task = schedule.task(id);
+      const std::size_t sequence = passes.size() * task.chunk_index + position_of(task.pass, passes);
+      durations[sequence * m + index(task.microbatch)] = plain.duration(id).count();
+    }
+  return durations;
 }
 
 std::int64_t least_capacity(const synthesis::Instance& instance, std::size_t stage, std::size_t passes) {

@@ -3,7 +3,7 @@
 
 #include "ppsim/graph/task_graph.hpp"
 #include "ppsim/schedule/detail/sequences.hpp"
-#include "ppsim/synthesis/instance.hpp"
+#include "ppsim/synthesis/by_microbatch.hpp"
 
 namespace ppsim {
 
@@ -13,6 +13,9 @@ namespace ppsim {
 /// What `plain`, the graph of such an order, has to run within which memory: up to `activation_limit` activations on a
 /// stage, else the scenario's limit, if it has one. Under TransferModel::link the links follow as stages of their own.
 [[nodiscard]] synthesis::Instance make_instance(const TaskGraph& plain, std::optional<std::size_t> activation_limit);
+
+/// What each task takes in `plain`, where microbatches differ.
+[[nodiscard]] synthesis::Durations durations_of(const TaskGraph& plain);
 
 /// The least memory with which that stage can run at all, in the instance's unit: that of one microbatch. `passes`:
 /// those of a chunk.

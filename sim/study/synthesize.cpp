@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 
 #include "find_split.hpp"
 #include "link_stages.hpp"
@@ -73,11 +74,6 @@ void check_scenario(const RunSpec& spec, const Scenario& scenario) {
                 Problem{spec.place_of("activation-limit"),
                         "given together with a memory limit and sizes, but only one limit can hold",
                         "leave it out: activations then count in bytes"}};
-  if (scenario.costs.differ_by_microbatch())
-    throw Error{ExitCode::bad_input,
-                Problem{spec.place_of("forward"),
-                        "costs differ by microbatch: the search would need to order microbatches too",
-                        "give the mean of each chunk, then simulate the order with the costs by microbatch"}};
   if (scenario.recompute.is_on() && scenario.recompute.microbatches_without > 0)
     throw Error{ExitCode::bad_input,
                 Problem{spec.place_of("microbatches-without-recompute"),
@@ -107,6 +103,38 @@ void check_room(const RunSpec& spec, const ChunkPlacement& placement, const Task
   }
 }
 
+/// What the search cannot do if microbatches differ: those of that sequence do.
+void check_by_microbatch(const RunSpec& spec, const SynthesisRequest& request, bool by_interval,
+                         std::string_view sequence, std::span<const std::int64_t> times) {
+  const auto [least, most] = std::ranges::minmax(times);
+  const std::string differ = fmt::format("costs differ by microbatch ({} takes {} to {})", sequence,
+                                         format_duration(Duration{least}), format_duration(Duration{most}));
+  Problems problems;
+  if (request.certifies)
+    problems.add(spec.place_of("certificate"),
+                 fmt::format("{}, but a certificate has one duration for all tasks of a sequence", differ),
+                 "leave it out, or give the mean costs of each chunk");
+  if (by_interval)
+    problems.add(spec.place_of("objective"),
+                 fmt::format("{}, but a step time per stage is bounded only if they are equal", differ),
+                 "use `objective` makespan, or give the mean costs of each chunk");
+  problems.throw_if_any();
+}
+
+/// The option that gives costs by microbatch: the one with the most values.
+std::string_view option_by_microbatch(const RunSpec& spec) {
+  std::string_view option = "forward";
+  std::size_t most = 0;
+  for (const auto& [name, values] :
+       {std::pair{"forward", &spec.forward}, std::pair{"backward", &spec.backward},
+        std::pair{"input-grad", &spec.input_grad}, std::pair{"weight-grad", &spec.weight_grad}}) {
+    if (!*values || (*values)->size() <= most) continue;
+    most = (*values)->size();
+    option = name;
+  }
+  return option;
+}
+
 /// The orders of schedules by name that are of this placement, for a search to start from; and the best that fits.
 struct NamedOrders {
   std::vector<synthesis::Order> orders;
@@ -114,18 +142,27 @@ struct NamedOrders {
 };
 
 /// Nothing where tasks wait for each other in a circle.
-std::optional<Duration> length_of(bool by_interval, const synthesis::Instance& instance,
-                                  const synthesis::Order& order) {
+std::optional<Duration> length_of(bool by_interval, const synthesis::Instance& instance, const synthesis::Order& order,
+                                  const synthesis::Durations& durations) {
   if (by_interval) {
     const std::optional<synthesis::Interval> interval = synthesis::interval_of(instance, order);
     return interval ? std::optional{Duration{interval->length}} : std::nullopt;
   }
-  const std::optional<synthesis::Plan> plan = run(instance, order);
+  const std::optional<synthesis::Plan> plan = run(instance, order, durations);
   return plan ? std::optional{Duration{plan->makespan}} : std::nullopt;
 }
 
+/// Whether each chunk's passes run by rising microbatch.
+bool is_by_microbatch(const Schedule& schedule) {
+  std::map<std::pair<std::size_t, Pass>, std::size_t> next;
+  for (const StageId stage : schedule.stage_ids())
+    for (const Task& task : schedule.stage(stage))
+      if (index(task.microbatch) != next[{task.chunk_index, task.pass}]++) return false;
+  return true;
+}
+
 NamedOrders named_orders(const RunSpec& spec, const TaskGraph& plain, std::span<const Pass> passes,
-                         const synthesis::Instance& instance, bool by_interval) {
+                         const synthesis::Instance& instance, bool by_interval, const synthesis::Durations& durations) {
   const std::vector<StageId> placement = placement_of(plain.schedule());
   NamedOrders named;
   for (const Generator* const generator : generators()) {
@@ -137,9 +174,10 @@ NamedOrders named_orders(const RunSpec& spec, const TaskGraph& plain, std::span<
       const Schedule schedule = make_schedule(*generator, request, plain.scenario()).taken_apart();
       std::optional<synthesis::Order> order = as_order(schedule, placement, passes);
       if (!order || schedule.asynchronous() || !fits(instance, *order)) continue;
+      if (!durations.empty() && !is_by_microbatch(schedule)) continue; // it is not the order that would be timed
       order = with_transfers(plain, instance, passes, *std::move(order));
       if (!order) continue;
-      const std::optional<Duration> length = length_of(by_interval, instance, *order);
+      const std::optional<Duration> length = length_of(by_interval, instance, *order, durations);
       if (!length) continue;
       if (!named.best || *length < named.best->length) named.best = {std::string{generator->name}, *length};
       named.orders.push_back(std::move(*order));
@@ -164,8 +202,10 @@ Error can_not_be_searched(const RunSpec& spec, std::string_view fault) {
                                             "give fewer microbatches, up to 32767, or smaller costs"}};
 }
 
-std::optional<synthesis::Order> search_makespan(const synthesis::SearchOptions& options, SynthesizedOrder& result) {
-  result.found = search(result.instance, options);
+std::optional<synthesis::Order> search_makespan(const synthesis::SearchOptions& options,
+                                                const synthesis::Durations& durations, SynthesizedOrder& result) {
+  result.found = result.by_microbatch ? search_by_microbatch(result.instance, durations, options)
+                                      : search(result.instance, options);
   if (!result.found.plan) return std::nullopt;
   result.makespan = Duration{result.found.plan->makespan};
   result.length = result.makespan;
@@ -188,6 +228,21 @@ std::optional<synthesis::Order> search_interval(const RunSpec& spec, const synth
   return std::move(found.order);
 }
 
+/// If microbatches differ, what each task takes, and the instance has mean durations; else nothing.
+synthesis::Durations uneven_durations(const TaskGraph& plain, const RunSpec& spec, const SynthesisRequest& request,
+                                      bool by_interval, SynthesizedOrder& result) {
+  if (!plain.scenario().costs.differ_by_microbatch()) return {};
+  synthesis::Durations durations = durations_of(plain);
+  const std::optional<std::size_t> uneven = first_uneven(result.instance, durations);
+  if (!uneven) return {};
+  const std::size_t m = result.instance.microbatches;
+  check_by_microbatch(spec, request, by_interval, result.sequence_names[*uneven],
+                      std::span{durations}.subspan(*uneven * m, m));
+  result.instance = with_means(std::move(result.instance), durations);
+  result.by_microbatch = true;
+  return durations;
+}
+
 SynthesizedOrder synthesize_split(const RunSpec& spec, const SynthesisRequest& request,
                                   const ChunkPlacement& placement) {
   const Shape shape{.stages = *spec.stages, .microbatches = *spec.microbatches, .vpp = placement.vpp};
@@ -198,7 +253,8 @@ SynthesizedOrder synthesize_split(const RunSpec& spec, const SynthesisRequest& r
   const bool by_interval =
       request.objective == Objective::step_time && built.scenario.update.step == OptimizerStep::per_stage;
   // The transfers of two steps may alternate on a link: it is not a stage of the interval.
-  if (built.scenario.network.model != TransferModel::link || by_interval)
+  const bool covers_links = !by_interval && !built.scenario.costs.differ_by_microbatch();
+  if (built.scenario.network.model != TransferModel::link || !covers_links)
     built.scenario.network.model = TransferModel::latency;
   const TaskGraph plain = lower(std::move(built.schedule), std::move(built.scenario), "synthesis");
   SynthesizedOrder result{.placement = placement,
@@ -211,8 +267,9 @@ SynthesizedOrder synthesize_split(const RunSpec& spec, const SynthesisRequest& r
                           .sequence_names = {}};
   result.sequence_names = sequence_names(shape.chunks(), passes, result.instance);
   check_room(spec, placement, plain, passes.size(), result.instance); // first: static bytes may be beyond the limit
+  const synthesis::Durations durations = uneven_durations(plain, spec, request, by_interval, result);
   if (const auto fault = fault_of(result.instance)) throw can_not_be_searched(spec, *fault);
-  NamedOrders named = named_orders(spec, plain, passes, result.instance, by_interval);
+  NamedOrders named = named_orders(spec, plain, passes, result.instance, by_interval, durations);
   result.best_named = std::move(named.best);
   for (const Schedule& start : request.starts) {
     if (start.shape() != shape) continue;
@@ -235,7 +292,7 @@ SynthesizedOrder synthesize_split(const RunSpec& spec, const SynthesisRequest& r
   if (request.go_on)
     options.go_on = [&](const synthesis::Progress& progress) { return request.go_on(placement, progress); };
   std::optional<synthesis::Order> order =
-      by_interval ? search_interval(spec, options, result) : search_makespan(options, result);
+      by_interval ? search_interval(spec, options, result) : search_makespan(options, durations, result);
   if (!order) return result;
   order->resize(shape.stages);
   result.spec = with_order(spec, as_schedule("synthesized", shape, *order, passes), "synthesized order");
@@ -301,6 +358,20 @@ SynthesizedOrder synthesize_on(const RunSpec& spec, const SynthesisRequest& requ
   RunSpec fixed = spec;
   fixed.balance = false;
   return balance_synthesis(fixed, request, placement);
+}
+
+std::vector<std::string> notes_on(const RunSpec& spec, const SynthesisRequest& request) {
+  std::vector<std::string> notes;
+  if (request.splits_backward && assumes_halves(spec))
+    notes.push_back(fmt::format("{}: the halves of the backward are not given, assuming equal halves; "
+                                "`input-grad` gives one of them, `no-split` keeps backwards whole",
+                                spec.place_of("backward")));
+  if (spec.optimizer_step == OptimizerStep::per_stage && request.objective == Objective::makespan)
+    notes.push_back(
+        fmt::format("{}: stages do not meet between steps, but this search minimizes the makespan of one step; "
+                    "`objective` step-time minimizes the time of a step in the long run",
+                    spec.place_of("optimizer-step")));
+  return notes;
 }
 
 } // namespace
@@ -369,15 +440,7 @@ Synthesis synthesize(const RunSpec& spec, const SynthesisRequest& request) {
   }
   check_synthesis(spec, request);
   Synthesis synthesis;
-  if (request.splits_backward && assumes_halves(spec))
-    synthesis.notes.push_back(fmt::format("{}: the halves of the backward are not given, assuming equal halves; "
-                                          "`input-grad` gives one of them, `no-split` keeps backwards whole",
-                                          spec.place_of("backward")));
-  if (spec.optimizer_step == OptimizerStep::per_stage && request.objective == Objective::makespan)
-    synthesis.notes.push_back(
-        fmt::format("{}: stages do not meet between steps, but this search minimizes the makespan of one step; "
-                    "`objective` step-time minimizes the time of a step in the long run",
-                    spec.place_of("optimizer-step")));
+  synthesis.notes = notes_on(spec, request);
   std::optional<Error> refusal;
   for (const ChunkPlacement& placement : request.placements) {
     try {
@@ -390,6 +453,11 @@ Synthesis synthesize(const RunSpec& spec, const SynthesisRequest& request) {
     }
   }
   if (synthesis.orders.empty() && refusal) throw Error{*refusal};
+  if (std::ranges::any_of(synthesis.orders, &SynthesizedOrder::by_microbatch))
+    synthesis.notes.push_back(
+        fmt::format("{}: costs differ by microbatch: the orders run microbatches in order; bounds cover any order of "
+                    "microbatches",
+                    spec.place_of(option_by_microbatch(spec))));
   const TransferModel transfers = spec.transfer.value_or(TransferModel::latency);
   const bool as_sought =
       std::ranges::all_of(synthesis.orders, [&](const auto& order) { return order.transfers == transfers; });

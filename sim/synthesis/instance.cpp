@@ -82,7 +82,7 @@ std::int64_t whole_length(const Instance& instance) {
   return length;
 }
 
-std::optional<Plan> run(const Instance& instance, Order order) {
+std::optional<Plan> run(const Instance& instance, Order order, std::span<const std::int64_t> durations) {
   const std::size_t m = instance.microbatches;
   const Leaving leaving{instance};
   Plan plan{.order = std::move(order), .start = std::vector<std::int64_t>(instance.tasks()), .makespan = 0};
@@ -101,7 +101,7 @@ std::optional<Plan> run(const Instance& instance, Order order) {
       const std::size_t task = sequence * m + index[sequence];
       if (arrived[task] < leaving.waiting[sequence]) break;
       const std::int64_t start = std::max(plan.start[task], free[stage]);
-      const std::int64_t end = start + instance.sequences[sequence].duration;
+      const std::int64_t end = start + (durations.empty() ? instance.sequences[sequence].duration : durations[task]);
       plan.start[task] = start;
       free[stage] = end;
       plan.makespan = std::max(plan.makespan, end + instance.sequences[sequence].tail);

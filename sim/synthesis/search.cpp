@@ -24,12 +24,9 @@ constexpr std::array<double, 5> far_shares{1.25, 1.4, 1.6, 1.8, 2.0};
 constexpr std::array<double, 4> waits{0.0, 0.3, 0.7, 1.0};
 constexpr std::size_t most_guides = 6; // windows that are kept for samples
 constexpr std::size_t pool_size = 12;
-constexpr std::size_t searches = 3;              // tabu searches of a round
-constexpr std::size_t longest_walk = 20;         // moves by chance before one
-constexpr std::size_t samples = 16;              // orders by chance in a round
-constexpr std::uint64_t case_steps = 3'000'000;  // of the windows, on cases in a round
-constexpr std::uint64_t round_work = 20'000'000; // tasks times moves of one tabu search
-constexpr std::uint64_t guide_steps = 400'000;   // of the windows for orders, where a bound is not sought
+constexpr std::size_t samples = 16;             // orders by chance in a round
+constexpr std::uint64_t case_steps = 3'000'000; // of the windows, on cases in a round
+constexpr std::uint64_t guide_steps = 400'000;  // of the windows for orders, where a bound is not sought
 
 class Search {
 public:
@@ -298,7 +295,6 @@ private:
 
   /// A tabu search from `start`.
   Part improve(const Plan& start, std::uint64_t seed, std::uint64_t walk, std::uint64_t work) {
-    constexpr std::uint64_t at_a_time = 500;
     const std::uint64_t moves = std::max<std::uint64_t>(at_a_time, work / views_.instance.tasks());
     Part part;
     Tabu tabu{views_, start, seed};

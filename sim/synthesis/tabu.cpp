@@ -9,13 +9,13 @@ constexpr std::size_t tabu_slots = std::size_t{1} << 16U;
 
 } // namespace
 
-Tabu::Tabu(const Views& views, const Plan& start, std::uint64_t seed)
+Tabu::Tabu(const Views& views, const Plan& start, std::uint64_t seed, std::span<const std::int64_t> durations)
     : views_{views}, dice_{seed}, first_(views.on.size(), none), tabu_(tabu_slots), best_{start.makespan},
       best_order_{start.order} {
   const std::size_t count = views.instance.tasks();
   for (std::uint32_t task = 0; task < count; ++task) {
     sequence_.push_back(static_cast<std::uint32_t>(task / views.m));
-    duration_.push_back(views.duration(task / views.m));
+    duration_.push_back(durations.empty() ? views.duration(task / views.m) : durations[task]);
   }
   dirty_.resize(count);
   load(start.order);
@@ -447,7 +447,7 @@ void Tabu::walk(std::uint64_t moves) {
 }
 
 Plan Tabu::best_plan() const {
-  return ppsim::synthesis::run(views_.instance, best_order_).value();
+  return ppsim::synthesis::run(views_.instance, best_order_, duration_).value();
 }
 
 } // namespace ppsim::synthesis

@@ -7,12 +7,18 @@
 
 namespace ppsim::synthesis {
 
+constexpr std::uint64_t round_work = 20'000'000; ///< tasks times moves of one tabu search in a round
+constexpr std::uint64_t at_a_time = 500;         ///< moves
+constexpr std::size_t searches = 3;              ///< tabu searches of a round
+constexpr std::size_t longest_walk = 20;         ///< moves by chance before one
+
 /// Looks for better orders near one that fits. Each move takes a task of a critical block (tasks of one stage without
 /// idle time between them, on a longest path) to another place in it; of those that lead back to where the search was
 /// none is taken for a while (Nowicki and Smutnicki 1996; the moves and their estimates: Balas and Vazacopoulos 1998).
 class Tabu {
 public:
-  Tabu(const Views& views, const Plan& start, std::uint64_t seed);
+  /// `durations`: of each task, if microbatches differ (by_microbatch.hpp).
+  Tabu(const Views& views, const Plan& start, std::uint64_t seed, std::span<const std::int64_t> durations = {});
   /// Makes up to `moves` moves; ends early at a makespan of at most `target`. True: best() is better than before.
   bool run(std::uint64_t moves, std::int64_t target);
   /// Makes up to `moves` moves by chance, to another order near by.

@@ -41,6 +41,7 @@ struct SynthesisRequest {
   std::uint64_t seed = 1;
   std::int64_t gap_ppm = 0;
   std::size_t threads = 1; ///< as SearchOptions
+  bool certifies = false;  ///< the result must have a certificate
   std::vector<Schedule> starts =
       {}; ///< orders to begin with, where their placement and passes are those that are sought
   std::function<void(const ChunkPlacement&)> begins = {}; ///< called at the beginning of each search
@@ -67,8 +68,10 @@ struct SynthesizedOrder {
   std::optional<Balance> balance = {}; ///< where the split was sought too: `bound` is of the one that was found
   synthesis::Instance instance;        ///< what the order was sought for; links follow the stages
   std::optional<std::uint32_t> span_of =
-      {};                 ///< where stages do not meet between steps: the bound is that of this stage's span
-  synthesis::Found found; ///< of `instance`, or the span_instance() of that stage; `history` has lengths
+      {};                     ///< where stages do not meet between steps: the bound is that of this stage's span
+  bool by_microbatch = false; ///< microbatches differ: `instance` has their mean durations. Lengths, `bound` and
+                              ///< `found` are those of the true durations; `bound` covers any order of microbatches
+  synthesis::Found found;     ///< of `instance`, or the span_instance() of that stage; `history` has lengths
   std::vector<std::string> sequence_names; ///< "F0", by chunk, and "F0>1" for transfers: for people
   [[nodiscard]] double gap() const { return fraction(length - bound, bound); }
 };
@@ -76,7 +79,7 @@ struct SynthesizedOrder {
 /// The objective in a simulation.
 [[nodiscard]] Duration length_of(Objective objective, const RunReport& simulated);
 
-/// What was found, for others to check.
+/// What was found, for others to check; not for costs by microbatch.
 [[nodiscard]] Certificate certificate_of(const SynthesizedOrder& order);
 
 struct Synthesis {
@@ -86,7 +89,7 @@ struct Synthesis {
 };
 
 /// Searches each placement; one without room is left out with a note, if another has some. Throws Error: bad_input
-/// where the run is none that orders can be sought for (costs by microbatch, an order that is given, ...), `no` where
+/// where the run is none that orders can be sought for (an order that is given, ...), `no` where
 /// the memory cannot hold one microbatch, with what would fit.
 [[nodiscard]] Synthesis synthesize(const RunSpec& spec, const SynthesisRequest& request);
 

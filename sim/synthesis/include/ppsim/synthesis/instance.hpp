@@ -56,8 +56,9 @@ struct Plan {
 };
 
 /// Runs `order`, which has every task once; nothing where tasks wait for each other in a circle. Memory is not looked
-/// at.
-[[nodiscard]] std::optional<Plan> run(const Instance& instance, Order order);
+/// at. `durations`: of each task, as in `start`, if microbatches differ (by_microbatch.hpp).
+[[nodiscard]] std::optional<Plan> run(const Instance& instance, Order order,
+                                      std::span<const std::int64_t> durations = {});
 
 /// Whether the memory of every stage suffices, task by task.
 [[nodiscard]] bool fits(const Instance& instance, const Order& order);
