@@ -283,7 +283,7 @@ test(
       const pdf = await page.pdf({printBackground: true});
       assert.equal(pdf.toString('latin1', 0, 4), '%PDF');
       assert.match(pdf.toString('latin1'), /\/Subtype \/Image/);
-      await page.evaluate(() => window.ppsim.close()); // nothing is redrawn for a printer
+      await page.evaluate(() => window.ppsim.close());  // nothing is redrawn for a printer
       await page.emulateMedia({media: 'print'});
       await page.setViewportSize({width: 700, height: 900});
       assert.ok(await page.locator('.viewport canvas').isVisible());
