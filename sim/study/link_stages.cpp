@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 namespace ppsim {
@@ -46,14 +47,16 @@ std::vector<std::uint32_t> transfers_of(const synthesis::Instance& instance, std
 } // namespace
 
 void add_links(const TaskGraph& plain, synthesis::Instance& pipeline) {
+  if (std::ranges::all_of(pipeline.arcs, [](const synthesis::Arc& arc) { return arc.lag == 0; })) return;
   LinkNumbers links{plain.scenario()};
   const std::size_t arcs = pipeline.arcs.size();
   for (std::size_t i = 0; i < arcs; ++i) {
     const synthesis::Arc arc = pipeline.arcs[i];
-    if (arc.lag == 0) continue;
+    const std::uint32_t sender = pipeline.sequences[arc.from].stage;
+    const std::uint32_t receiver = pipeline.sequences[arc.to].stage;
+    if (sender == receiver) continue;
     const auto transfer = static_cast<std::uint32_t>(pipeline.sequences.size());
-    const std::uint32_t link = links.between(pipeline.sequences[arc.from].stage, pipeline.sequences[arc.to].stage);
-    pipeline.sequences.push_back({.stage = link, .duration = arc.lag});
+    pipeline.sequences.push_back({.stage = links.between(sender, receiver), .duration = arc.lag});
     pipeline.arcs[i] = {arc.from, transfer, 0};
     pipeline.arcs.push_back({transfer, arc.to, 0});
   }
@@ -65,7 +68,7 @@ std::optional<synthesis::Order> with_transfers(const TaskGraph& plain, const syn
   const Shape& shape = plain.schedule().shape();
   if (instance.stages() == shape.stages) return order;
   const std::vector<std::uint32_t> transfer = transfers_of(instance, passes.size() * shape.chunks());
-  std::vector<std::vector<std::pair<SimTime, std::uint32_t>>> of_link(instance.stages() - shape.stages);
+  std::vector<std::vector<std::tuple<SimTime, SimTime, std::uint32_t>>> of_link(instance.stages() - shape.stages);
   try {
     const TaskGraph graph = lower(as_schedule("transfers", shape, order, passes), plain.scenario());
     const Timeline timeline = simulate(graph);
@@ -75,7 +78,8 @@ std::optional<synthesis::Order> with_transfers(const TaskGraph& plain, const syn
         const auto pass = static_cast<std::size_t>(std::ranges::find(passes, task.pass) - passes.begin());
         const std::uint32_t own = transfer[passes.size() * task.chunk_index + pass];
         if (own == no_transfer) continue;
-        of_link[instance.sequences[own].stage - shape.stages].emplace_back(timeline.transfers[index(id)].start, own);
+        const auto& sent = timeline.transfers[index(id)];
+        of_link[instance.sequences[own].stage - shape.stages].emplace_back(sent.start, sent.end, own);
       }
   } catch (const Error& error) {
     if (error.code() != ExitCode::no) throw;
@@ -84,7 +88,7 @@ std::optional<synthesis::Order> with_transfers(const TaskGraph& plain, const syn
   for (auto& transfers : of_link) {
     std::ranges::sort(transfers);
     std::vector<std::uint16_t>& row = order.emplace_back();
-    for (const auto& [start, own] : transfers) row.push_back(static_cast<std::uint16_t>(own));
+    for (const auto& [start, end, own] : transfers) row.push_back(static_cast<std::uint16_t>(own));
   }
   return order;
 }

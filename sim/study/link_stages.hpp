@@ -11,9 +11,9 @@
 
 namespace ppsim {
 
-/// Makes a sequence of each arc of `pipeline` with a lag, on a stage for its link, after those of the pipeline. Such a
-/// stage runs its transfers in any order, and the simulation in one of these orders: a bound for all covers it.
-/// `plain`: the graph of the pipeline.
+/// Makes a sequence of each arc of `pipeline` between two stages, on a stage for its link, after those of the pipeline;
+/// not if all transfers take no time. Such a stage runs its transfers in any order, and the simulation in one of these
+/// orders: a bound for all covers it. `plain`: the graph of the pipeline.
 void add_links(const TaskGraph& plain, synthesis::Instance& pipeline);
 
 /// `order`, of the pipeline's stages, with the transfers of each link in the order of the simulation. None if it

@@ -121,20 +121,6 @@ void check_by_microbatch(const RunSpec& spec, const SynthesisRequest& request, b
   problems.throw_if_any();
 }
 
-/// The option that gives costs by microbatch: the one with the most values.
-std::string_view option_by_microbatch(const RunSpec& spec) {
-  std::string_view option = "forward";
-  std::size_t most = 0;
-  for (const auto& [name, values] :
-       {std::pair{"forward", &spec.forward}, std::pair{"backward", &spec.backward},
-        std::pair{"input-grad", &spec.input_grad}, std::pair{"weight-grad", &spec.weight_grad}}) {
-    if (!*values || (*values)->size() <= most) continue;
-    most = (*values)->size();
-    option = name;
-  }
-  return option;
-}
-
 /// The orders of schedules by name that are of this placement, for a search to start from; and the best that fits.
 struct NamedOrders {
   std::vector<synthesis::Order> orders;
@@ -171,15 +157,18 @@ NamedOrders named_orders(const RunSpec& spec, const TaskGraph& plain, std::span<
     try {
       check_request(*generator, request);
       if (generator->place(request) != placement) continue;
-      const Schedule schedule = make_schedule(*generator, request, plain.scenario()).taken_apart();
+      const Schedule made = make_schedule(*generator, request, plain.scenario());
+      const Schedule schedule = made.taken_apart();
       std::optional<synthesis::Order> order = as_order(schedule, placement, passes);
       if (!order || schedule.asynchronous() || !fits(instance, *order)) continue;
       if (!durations.empty() && !is_by_microbatch(schedule)) continue; // it is not the order that would be timed
+      const bool is_as_made = as_schedule("", request.shape, *order, passes) == made; // no backward or pair was split
       order = with_transfers(plain, instance, passes, *std::move(order));
       if (!order) continue;
       const std::optional<Duration> length = length_of(by_interval, instance, *order, durations);
       if (!length) continue;
-      if (!named.best || *length < named.best->length) named.best = {std::string{generator->name}, *length};
+      if (is_as_made && (!named.best || *length < named.best->length))
+        named.best = {std::string{generator->name}, *length};
       named.orders.push_back(std::move(*order));
     } catch (const Error&) { // it refuses the request, or has no room
     }
@@ -197,7 +186,12 @@ std::vector<std::string> sequence_names(std::size_t chunks, std::span<const Pass
   return names;
 }
 
-Error can_not_be_searched(const RunSpec& spec, std::string_view fault) {
+Error cannot_be_searched(const RunSpec& spec, std::string_view fault,
+                         TransferModel transfers = TransferModel::latency) {
+  if (transfers == TransferModel::link)
+    return Error{ExitCode::bad_input,
+                 Problem{spec.place_of("transfer"), fmt::format("cannot be searched with a stage per link: {}", fault),
+                         "search with `transfer` latency, or give fewer microbatches"}};
   return Error{ExitCode::bad_input, Problem{spec.place_of("mb"), fmt::format("cannot be searched: {}", fault),
                                             "give fewer microbatches, up to 32767, or smaller costs"}};
 }
@@ -217,7 +211,7 @@ std::optional<synthesis::Order> search_interval(const RunSpec& spec, const synth
                                                 SynthesizedOrder& result) {
   for (std::uint32_t stage = 0; stage < result.instance.stages(); ++stage)
     if (const auto fault = fault_of(span_instance(result.instance, stage).instance))
-      throw can_not_be_searched(spec, *fault);
+      throw cannot_be_searched(spec, *fault);
   synthesis::FoundInterval found = synthesis::search_interval(result.instance, options);
   if (!found.order) return std::nullopt;
   result.makespan = Duration{run(result.instance, *found.order).value().makespan};
@@ -228,19 +222,23 @@ std::optional<synthesis::Order> search_interval(const RunSpec& spec, const synth
   return std::move(found.order);
 }
 
-/// If microbatches differ, what each task takes, and the instance has mean durations; else nothing.
-synthesis::Durations uneven_durations(const TaskGraph& plain, const RunSpec& spec, const SynthesisRequest& request,
-                                      bool by_interval, SynthesizedOrder& result) {
+/// What each task takes, if microbatches differ; else nothing.
+synthesis::Durations uneven_durations(const TaskGraph& plain) {
   if (!plain.scenario().costs.differ_by_microbatch()) return {};
   synthesis::Durations durations = durations_of(plain);
-  const std::optional<std::size_t> uneven = first_uneven(result.instance, durations);
-  if (!uneven) return {};
+  if (!synthesis::first_uneven(plain.schedule().shape().microbatches, durations)) return {};
+  return durations;
+}
+
+/// Gives the instance mean durations.
+void use_means(const RunSpec& spec, const SynthesisRequest& request, bool by_interval,
+               const synthesis::Durations& durations, SynthesizedOrder& result) {
   const std::size_t m = result.instance.microbatches;
-  check_by_microbatch(spec, request, by_interval, result.sequence_names[*uneven],
-                      std::span{durations}.subspan(*uneven * m, m));
+  const std::size_t uneven = synthesis::first_uneven(m, durations).value();
+  check_by_microbatch(spec, request, by_interval, result.sequence_names[uneven],
+                      std::span{durations}.subspan(uneven * m, m));
   result.instance = with_means(std::move(result.instance), durations);
   result.by_microbatch = true;
-  return durations;
 }
 
 SynthesizedOrder synthesize_split(const RunSpec& spec, const SynthesisRequest& request,
@@ -252,11 +250,14 @@ SynthesizedOrder synthesize_split(const RunSpec& spec, const SynthesisRequest& r
   check_scenario(spec, built.scenario);
   const bool by_interval =
       request.objective == Objective::step_time && built.scenario.update.step == OptimizerStep::per_stage;
-  // The transfers of two steps may alternate on a link: it is not a stage of the interval.
-  const bool covers_links = !by_interval && !built.scenario.costs.differ_by_microbatch();
-  if (built.scenario.network.model != TransferModel::link || !covers_links)
-    built.scenario.network.model = TransferModel::latency;
-  const TaskGraph plain = lower(std::move(built.schedule), std::move(built.scenario), "synthesis");
+  const bool has_links = built.scenario.network.model == TransferModel::link;
+  built.scenario.network.model = TransferModel::latency;
+  TaskGraph plain = lower(built.schedule, built.scenario, "synthesis");
+  const synthesis::Durations durations = uneven_durations(plain);
+  if (has_links && durations.empty() && !by_interval) { // on a link the transfers of two steps may alternate
+    built.scenario.network.model = TransferModel::link;
+    plain = lower(std::move(built.schedule), std::move(built.scenario), "synthesis");
+  }
   SynthesizedOrder result{.placement = placement,
                           .spec = {},
                           .objective = request.objective,
@@ -267,8 +268,8 @@ SynthesizedOrder synthesize_split(const RunSpec& spec, const SynthesisRequest& r
                           .sequence_names = {}};
   result.sequence_names = sequence_names(shape.chunks(), passes, result.instance);
   check_room(spec, placement, plain, passes.size(), result.instance); // first: static bytes may be beyond the limit
-  const synthesis::Durations durations = uneven_durations(plain, spec, request, by_interval, result);
-  if (const auto fault = fault_of(result.instance)) throw can_not_be_searched(spec, *fault);
+  if (!durations.empty()) use_means(spec, request, by_interval, durations, result);
+  if (const auto fault = fault_of(result.instance)) throw cannot_be_searched(spec, *fault, result.transfers);
   NamedOrders named = named_orders(spec, plain, passes, result.instance, by_interval, durations);
   result.best_named = std::move(named.best);
   for (const Schedule& start : request.starts) {
@@ -455,9 +456,7 @@ Synthesis synthesize(const RunSpec& spec, const SynthesisRequest& request) {
   if (synthesis.orders.empty() && refusal) throw Error{*refusal};
   if (std::ranges::any_of(synthesis.orders, &SynthesizedOrder::by_microbatch))
     synthesis.notes.push_back(
-        fmt::format("{}: costs differ by microbatch: the orders run microbatches in order; bounds cover any order of "
-                    "microbatches",
-                    spec.place_of(option_by_microbatch(spec))));
+        "costs differ by microbatch: the orders run microbatches in order; bounds cover any order of microbatches");
   const TransferModel transfers = spec.transfer.value_or(TransferModel::latency);
   const bool as_sought =
       std::ranges::all_of(synthesis.orders, [&](const auto& order) { return order.transfers == transfers; });

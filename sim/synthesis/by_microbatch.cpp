@@ -105,6 +105,7 @@ private:
       Tabu tabu{views_, *job.start, job.seed, durations_};
       tabu.walk(job.walk);
       const std::uint64_t tasks = views_.instance.tasks();
+      job.steps = job.walk * tasks;
       const std::uint64_t most = std::max(at_a_time * tasks, round_work);
       for (; job.steps < most && tabu.best() > found_.bound && !is_stopped(); job.steps += at_a_time * tasks)
         tabu.run(at_a_time, found_.bound);
@@ -128,9 +129,9 @@ private:
 
 } // namespace
 
-std::optional<std::size_t> first_uneven(const Instance& instance, const Durations& durations) {
-  for (std::size_t i = 0; i < instance.sequences.size(); ++i) {
-    const auto [least, most] = std::ranges::minmax(of_sequence(instance, durations, i));
+std::optional<std::size_t> first_uneven(std::size_t microbatches, const Durations& durations) {
+  for (std::size_t i = 0; i < durations.size() / microbatches; ++i) {
+    const auto [least, most] = std::ranges::minmax(std::span{durations}.subspan(i * microbatches, microbatches));
     if (least < most) return i;
   }
   return std::nullopt;

@@ -24,8 +24,8 @@ std::optional<Cases::Proof> Cases::raise(std::int64_t bound, std::int64_t makesp
   while (!proof && steps_ < end && goes_on()) {
     if (!work_ || work_->most < bound || work_->most >= makespan) {
       if (share_ < least_share) {
-        steps_ = std::max(steps_, end);
-        break;
+        steps = 0;
+        return std::nullopt;
       }
       if (!begin(bound, makespan)) proof = Proof{work_->most + 1};
     } else if (!next_batch()) { // nothing left to try here

@@ -21,8 +21,8 @@ public:
     std::int64_t bound = 0;
     std::vector<Case> cases = {};
   };
-  /// Continues where the last call ended: for about `steps`, which count down, until `goes_on` is false, or until a
-  /// bound above `bound` is proven. `makespan`: of the best order.
+  /// Continues where the last call ended: for about `steps`, which count down (to 0 if there is nothing left to try),
+  /// until `goes_on` is false, or until a bound above `bound` is proven. `makespan`: of the best order.
   std::optional<Proof> raise(std::int64_t bound, std::int64_t makespan, std::uint64_t& steps,
                              const std::function<bool()>& goes_on);
   /// All steps of windows so far.

@@ -135,7 +135,7 @@ private:
   }
 
   /// `job(i)` for each i below `count`, side by side. Their parts are taken by rising i until one is enough, so that
-  /// the result does not depend on the number of threads. False where one was.
+  /// the result does not depend on the number of threads. False if one was.
   template <class Job>
   bool side_by_side(std::size_t count, Job job) {
     std::vector<std::optional<Part>> parts(count);
@@ -296,14 +296,14 @@ private:
   /// A tabu search from `start`.
   Part improve(const Plan& start, std::uint64_t seed, std::uint64_t walk, std::uint64_t work) {
     const std::uint64_t moves = std::max<std::uint64_t>(at_a_time, work / views_.instance.tasks());
-    Part part;
+    Part part{.steps = walk * views_.instance.tasks()};
     Tabu tabu{views_, start, seed};
     tabu.walk(walk);
     for (std::uint64_t made = 0; made < moves && tabu.best() > found_.bound; made += at_a_time) {
       tabu.run(at_a_time, found_.bound);
       part.steps += at_a_time * views_.instance.tasks();
       if (tabu.best() < start.makespan) part.noted.push_back({part.steps, tabu.best(), 0});
-      if (is_stopped(std::min(start.makespan, tabu.best()))) break;
+      if (is_stopped(options_.as_run ? start.makespan : std::min(start.makespan, tabu.best()))) break;
     }
     if (tabu.best() < start.makespan) part.plans.push_back(tabu.best_plan());
     return part;

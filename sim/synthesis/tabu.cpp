@@ -391,11 +391,15 @@ Order Tabu::order_now() const {
   return order;
 }
 
-/// Applies it, and forbids the way back for a while.
+/// Applies it, and forbids the way back for a while. The best order may be a new one.
 bool Tabu::make(const Move& move) {
   if (!apply(move)) return false;
   ++done_;
   forbid(move, done_ + 10 + dice_.below(13) + moves_.size() / 8);
+  if (makespan_ < best_) {
+    best_ = makespan_;
+    best_order_ = order_now();
+  }
   return true;
 }
 
@@ -425,12 +429,8 @@ bool Tabu::step() {
 
 bool Tabu::run(std::uint64_t moves, std::int64_t target) {
   const std::int64_t before = best_;
-  for (std::uint64_t i = 0; i < moves && best_ > target; ++i) {
+  for (std::uint64_t i = 0; i < moves && best_ > target; ++i)
     if (!step()) break;
-    if (makespan_ >= best_) continue;
-    best_ = makespan_;
-    best_order_ = order_now();
-  }
   return best_ < before;
 }
 

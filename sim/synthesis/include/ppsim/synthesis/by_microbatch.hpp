@@ -9,7 +9,7 @@ namespace ppsim::synthesis {
 using Durations = std::vector<std::int64_t>;
 
 /// The first sequence whose tasks differ; none if all are equal.
-[[nodiscard]] std::optional<std::size_t> first_uneven(const Instance& instance, const Durations& durations);
+[[nodiscard]] std::optional<std::size_t> first_uneven(std::size_t microbatches, const Durations& durations);
 
 /// The instance with each sequence's mean duration, rounded.
 [[nodiscard]] Instance with_means(Instance instance, const Durations& durations);
