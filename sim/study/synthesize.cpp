@@ -125,6 +125,9 @@ void check_by_microbatch(const RunSpec& spec, const SynthesisRequest& request, b
 struct NamedOrders {
   std::vector<synthesis::Order> orders;
   std::optional<NamedOrder> best;
+  void name(std::string_view name, Duration length) {
+    if (!best || length < best->length) best = {std::string{name}, length};
+  }
 };
 
 /// Nothing where tasks wait for each other in a circle.
@@ -167,8 +170,7 @@ NamedOrders named_orders(const RunSpec& spec, const TaskGraph& plain, std::span<
       if (!order) continue;
       const std::optional<Duration> length = length_of(by_interval, instance, *order, durations);
       if (!length) continue;
-      if (is_as_made && (!named.best || *length < named.best->length))
-        named.best = {std::string{generator->name}, *length};
+      if (is_as_made) named.name(generator->name, *length);
       named.orders.push_back(std::move(*order));
     } catch (const Error&) { // it refuses the request, or has no room
     }
@@ -455,7 +457,7 @@ Synthesis synthesize(const RunSpec& spec, const SynthesisRequest& request) {
   }
   if (synthesis.orders.empty() && refusal) throw Error{*refusal};
   if (std::ranges::any_of(synthesis.orders, &SynthesizedOrder::by_microbatch))
-    synthesis.notes.push_back(
+    synthesis.notes.emplace_back(
         "costs differ by microbatch: the orders run microbatches in order; bounds cover any order of microbatches");
   const TransferModel transfers = spec.transfer.value_or(TransferModel::latency);
   const bool as_sought =
