@@ -173,8 +173,8 @@ const char* ppsim_run(const char* arguments) {
 }
 
 /// The page of several runs, from a JSON list of such lists: {"ok":true, "refused":[null, or the errors of that
-/// run...], "notes":[[...]...], "data": what a page shows (docs/formats.md), or null where every run is refused}. Valid
-/// until the next call.
+/// run...], "notes":[[...]...], "data": what a page shows (viz/html/README.md), or null where every run is refused}.
+/// Valid until the next call.
 const char* ppsim_page(const char* command_lines) {
   static std::string answer;
   answer = ppsim::playground::page_for(command_lines);

@@ -26,7 +26,7 @@ public:
 
   /// The link of a transfer: the node's uplink to other nodes, otherwise the pair's own.
   State& between(StageId from, StageId to) {
-    if (!network_.same_node(from, to)) return uplinks_[index(from) / network_.stages_per_node];
+    if (const std::optional<std::size_t> node = network_.uplink(from, to)) return uplinks_[*node];
     auto& links = outgoing_[index(from)];
     for (auto& [stage, state] : links)
       if (stage == to) return state;

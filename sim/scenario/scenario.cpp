@@ -197,6 +197,10 @@ bool Network::same_node(StageId a, StageId b) const {
   return stages_per_node == 0 || index(a) / stages_per_node == index(b) / stages_per_node;
 }
 
+std::optional<std::size_t> Network::uplink(StageId a, StageId b) const {
+  return same_node(a, b) ? std::nullopt : std::optional{index(a) / stages_per_node};
+}
+
 Duration Network::time(std::size_t boundary, bool same_node, std::size_t parts) const {
   const Duration fixed = same_node ? latency[boundary] : inter_node_latency.value_or(latency[boundary]);
   const std::optional<Bandwidth>& rate = same_node || !inter_node_bandwidth ? bandwidth : inter_node_bandwidth;

@@ -21,9 +21,8 @@ public:
 
   /// As in the simulation: a node has one uplink to all other nodes.
   std::uint32_t between(std::uint32_t from, std::uint32_t to) {
-    const bool within = network_.same_node(make_id<StageId>(from), make_id<StageId>(to));
-    const std::pair<std::size_t, std::size_t> link =
-        within ? std::pair<std::size_t, std::size_t>{from, to} : std::pair{from / network_.stages_per_node, stages_};
+    const std::optional<std::size_t> node = network_.uplink(make_id<StageId>(from), make_id<StageId>(to));
+    const std::pair<std::size_t, std::size_t> link{node.value_or(from), node ? stages_ : to};
     return static_cast<std::uint32_t>(stages_ + numbers_.try_emplace(link, numbers_.size()).first->second);
   }
 

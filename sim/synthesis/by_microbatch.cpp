@@ -1,15 +1,15 @@
 #include "ppsim/synthesis/by_microbatch.hpp"
 
 #include "ppsim/base/parallel.hpp"
+#include "ppsim/base/random.hpp"
 
 #include <algorithm>
 #include <array>
-#include <mutex>
 #include <numeric>
 #include <utility>
 
 #include "ending.hpp"
-#include "tabu.hpp"
+#include "round.hpp"
 
 namespace ppsim::synthesis {
 namespace {
@@ -62,7 +62,7 @@ std::int64_t bound_by_work(const Instance& instance, const Durations& durations)
   return bound;
 }
 
-constexpr std::uint64_t bound_steps = 3'000'000; // of the windows' rules: a few seconds
+constexpr std::uint64_t bound_steps = 3'000'000; // of the windows' rules
 
 /// Rounds of tabu searches: from the first orders, then near the best.
 class Rounds {
@@ -77,45 +77,34 @@ public:
 
 private:
   [[nodiscard]] bool done() {
-    return is_near_enough(found_.plan->makespan, found_.bound, options_.gap_ppm) || is_stopped();
+    return is_near_enough(found_.plan->makespan, found_.bound, options_.gap_ppm) || is_stopped(found_.plan->makespan);
   }
-  bool is_stopped() {
-    if (!options_.go_on) return false;
-    const std::scoped_lock lock{asking_};
-    if (!stopped_) stopped_ = !options_.go_on({found_.effort, found_.plan->makespan, found_.bound});
-    return stopped_;
-  }
+  bool is_stopped(std::int64_t makespan) { return watch_.ends({found_.effort, makespan, found_.bound}); }
   void note() { add_milestone(found_.history, {found_.steps, found_.plan->makespan, found_.bound}); }
 
   void round(const std::vector<Plan>& first) {
-    struct Job {
-      const Plan* start = nullptr;
-      std::uint64_t seed = 0, walk = 0, steps = 0;
-      std::optional<Plan> best = {};
-    };
-    std::array<Job, searches> jobs;
-    for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const Plan best = *found_.plan;
+    std::array<TabuStart, searches> starts;
+    for (std::size_t i = 0; i < starts.size(); ++i) {
       const bool near_best = found_.effort > 0 || i >= first.size();
-      jobs.at(i) = {.start = near_best ? &*found_.plan : &first[i],
-                    .seed = dice_.next(),
-                    .walk = near_best ? 1 + dice_.below(longest_walk) : 0};
+      starts.at(i) = {.plan = near_best ? &best : &first[i],
+                      .seed = dice_.next(),
+                      .walk = near_best ? 1 + dice_.below(longest_walk) : 0};
     }
-    for_each_index(jobs.size(), options_.threads, [&](std::size_t i) {
-      Job& job = jobs.at(i);
-      Tabu tabu{views_, *job.start, job.seed, durations_};
-      tabu.walk(job.walk);
-      const std::uint64_t tasks = views_.instance.tasks();
-      job.steps = job.walk * tasks;
-      const std::uint64_t most = std::max(at_a_time * tasks, round_work);
-      for (; job.steps < most && tabu.best() > found_.bound && !is_stopped(); job.steps += at_a_time * tasks)
-        tabu.run(at_a_time, found_.bound);
-      job.best = tabu.best_plan();
+    std::array<Part, searches> parts;
+    for_each_index(parts.size(), options_.threads, [&](std::size_t i) {
+      parts.at(i) = improve(
+          views_, starts.at(i), round_work, found_.bound, [&](std::int64_t makespan) { return is_stopped(makespan); },
+          durations_);
     });
-    for (Job& job : jobs) {
-      found_.steps += job.steps;
-      if (job.best->makespan < found_.plan->makespan) found_.plan = std::move(job.best);
-      note();
-    }
+    for (Part& part : parts) take(std::move(part));
+  }
+
+  void take(Part part) {
+    add_steps(found_, part);
+    for (Plan& plan : part.plans)
+      if (plan.makespan < found_.plan->makespan) found_.plan = std::move(plan);
+    note();
   }
 
   Views views_;
@@ -123,8 +112,7 @@ private:
   const SearchOptions& options_;
   Found& found_;
   SplitMix64 dice_;
-  std::mutex asking_; ///< go_on
-  bool stopped_ = false;
+  Watch watch_{options_.go_on};
 };
 
 } // namespace

@@ -2,9 +2,9 @@
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/base/parallel.hpp"
+#include "ppsim/base/random.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -12,7 +12,7 @@
 #include "cases.hpp"
 #include "ending.hpp"
 #include "guided.hpp"
-#include "tabu.hpp"
+#include "round.hpp"
 
 namespace ppsim::synthesis {
 namespace {
@@ -43,7 +43,7 @@ public:
     found_.bound = root_.bound();
     if (options_.orders > 0) orders_left_ = options_.orders;
     for (const Order& order : options_.starts)
-      if (fits(views_.instance, order)) offer(synthesis::run(views_.instance, order), true);
+      if (fits(views_.instance, order)) offer(synthesis::run(views_.instance, order));
     const std::int64_t root = found_.bound;
     if (found_.plan && options_.start_gap_ppm && is_near_enough(found_.plan->makespan, root, *options_.start_gap_ppm))
       return std::move(found_);
@@ -75,17 +75,11 @@ public:
 
 private:
   [[nodiscard]] bool done() {
-    if (stopped_ || orders_left_ == 0 || steps_left_ == 0) return true;
+    if (watch_.has_ended() || orders_left_ == 0 || steps_left_ == 0) return true;
     return found_.plan && (is_stopped(found_.plan->makespan) || is_good());
   }
   /// Whether whoever waits has had enough of an order that takes `makespan`.
-  bool is_stopped(std::int64_t makespan) {
-    if (!options_.go_on || stopped_) return stopped_;
-    const std::scoped_lock lock{asking_};
-    shortest_ = std::min(shortest_, makespan); // of searches side by side
-    if (!stopped_) stopped_ = !options_.go_on({found_.effort, shortest_, found_.bound});
-    return stopped_;
-  }
+  bool is_stopped(std::int64_t makespan) { return watch_.ends({found_.effort, makespan, found_.bound}); }
   [[nodiscard]] bool is_good() const { return is_near_enough(found_.plan->makespan, found_.bound, options_.gap_ppm); }
 
   /// The steps of windows since they had taken `before`.
@@ -97,9 +91,8 @@ private:
   /// That the best order takes `makespan` now, and what the bound is.
   void note(std::int64_t makespan) { add_milestone(found_.history, {found_.steps, makespan, found_.bound}); }
 
-  void offer(std::optional<Plan> plan, bool is_as_run = false) {
+  void offer(std::optional<Plan> plan) {
     if (!plan) return;
-    if (options_.as_run && !is_as_run) plan = options_.as_run(*std::move(plan));
     if (!found_.plan || plan->makespan < found_.plan->makespan) found_.plan = *plan;
     note(found_.plan->makespan);
     const std::int64_t length = plan->makespan;
@@ -115,21 +108,11 @@ private:
     if (found_.plan) note(found_.plan->makespan);
   }
 
-  /// What a job found that ran beside others; its steps count from 0.
-  struct Part {
-    std::vector<Plan> plans = {};
-    std::vector<Milestone> noted = {}; ///< where its best order changed
-    std::uint64_t steps = 0;
-  };
-
   /// Whether that was enough.
   bool take(Part part) {
-    for (const Milestone& each : part.noted)
-      if (!options_.as_run) // else it may not run like that
-        add_milestone(found_.history,
-                      {found_.steps + each.steps, std::min(found_.plan->makespan, each.makespan), found_.bound});
-    found_.steps += part.steps;
-    for (Plan& plan : part.plans) offer(std::move(plan));
+    if (options_.as_run) part.noted.clear(); // it may not run like that
+    add_steps(found_, part);
+    for (Plan& plan : part.plans) offer(options_.as_run ? options_.as_run(std::move(plan)) : std::move(plan));
     if (found_.plan && orders_left_ > 0) --orders_left_;
     return done();
   }
@@ -149,7 +132,7 @@ private:
       parts[i] = std::move(part);
       for (; !enough && next < count && parts[next]; ++next) enough = take(*std::exchange(parts[next], std::nullopt));
     });
-    if (stopped_) // then the result depends on the time anyway, and no order is to be lost
+    if (watch_.has_ended()) // then the result depends on the time anyway, and no order is to be lost
       for (std::optional<Part>& part : parts)
         if (part) take(*std::exchange(part, std::nullopt));
     return !enough;
@@ -254,22 +237,21 @@ private:
   /// Tabu searches: of the first orders from all that were kept; then from the best ones, or near the best one, if the
   /// last round brought nothing better.
   void improve_orders() {
-    struct Start {
-      const Plan* plan = nullptr;
-      std::uint64_t seed = 0;
-      std::uint64_t walk = 0; ///< moves by chance that come first
-    };
     const std::size_t count = found_.effort == 0 ? pool_.size() : searches;
-    std::vector<Plan> plans;
-    for (const auto& [length, plan] : pool_) plans.push_back(plan);
-    std::vector<Start> starts;
+    std::vector<Plan> plans; // copies: the pool changes
+    for (const auto& [length, plan] : pool_)
+      if (plans.size() < (quiet_ == 0 ? count : 1)) plans.push_back(plan);
+    std::vector<TabuStart> starts;
     for (std::size_t i = 0; i < count; ++i) {
-      Start& start =
-          starts.emplace_back(Start{.plan = &plans[quiet_ == 0 ? i % plans.size() : 0], .seed = dice_.next()});
+      TabuStart& start = starts.emplace_back(TabuStart{.plan = &plans[i % plans.size()], .seed = dice_.next()});
       if (quiet_ > 0) start.walk = 1 + dice_.below(longest_walk);
     }
     const std::uint64_t work = found_.effort == 0 ? round_work / 4 : round_work;
-    side_by_side(count, [&](std::size_t i) { return improve(*starts[i].plan, starts[i].seed, starts[i].walk, work); });
+    side_by_side(count, [&](std::size_t i) {
+      const std::int64_t own = starts[i].plan->makespan; // what it finds may not run like that: as_run
+      return improve(views_, starts[i], work, found_.bound,
+                     [&](std::int64_t best) { return is_stopped(options_.as_run ? own : best); });
+    });
   }
 
   void round() {
@@ -293,22 +275,6 @@ private:
     }
   }
 
-  /// A tabu search from `start`.
-  Part improve(const Plan& start, std::uint64_t seed, std::uint64_t walk, std::uint64_t work) {
-    const std::uint64_t moves = std::max<std::uint64_t>(at_a_time, work / views_.instance.tasks());
-    Part part{.steps = walk * views_.instance.tasks()};
-    Tabu tabu{views_, start, seed};
-    tabu.walk(walk);
-    for (std::uint64_t made = 0; made < moves && tabu.best() > found_.bound; made += at_a_time) {
-      tabu.run(at_a_time, found_.bound);
-      part.steps += at_a_time * views_.instance.tasks();
-      if (tabu.best() < start.makespan) part.noted.push_back({part.steps, tabu.best(), 0});
-      if (is_stopped(options_.as_run ? start.makespan : std::min(start.makespan, tabu.best()))) break;
-    }
-    if (tabu.best() < start.makespan) part.plans.push_back(tabu.best_plan());
-    return part;
-  }
-
   Views views_;
   const SearchOptions& options_;
   Windows root_;
@@ -322,9 +288,7 @@ private:
   std::uint64_t orders_left_ = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t steps_left_ = Windows::no_limit;                                       ///< of refutations
   std::uint64_t guide_steps_left_ = options_.proves ? Windows::no_limit : guide_steps; ///< of windows for orders
-  std::mutex asking_;                                                                  ///< go_on
-  std::int64_t shortest_ = unlimited;                                                  ///< what it was given
-  std::atomic<bool> stopped_ = false;
+  Watch watch_{options_.go_on};
 };
 
 } // namespace

@@ -7,11 +7,6 @@
 
 namespace ppsim::synthesis {
 
-constexpr std::uint64_t round_work = 20'000'000; ///< tasks times moves of one tabu search in a round
-constexpr std::uint64_t at_a_time = 500;         ///< moves
-constexpr std::size_t searches = 3;              ///< tabu searches of a round
-constexpr std::size_t longest_walk = 20;         ///< moves by chance before one
-
 /// Looks for better orders near one that fits. Each move takes a task of a critical block (tasks of one stage without
 /// idle time between them, on a longest path) to another place in it; of those that lead back to where the search was
 /// none is taken for a while (Nowicki and Smutnicki 1996; the moves and their estimates: Balas and Vazacopoulos 1998).

@@ -33,6 +33,18 @@ for file in "$source_dir/tests/synthesis/instances.json" "$work/all.json"; do
   check 'what a run has found of each instance contradicts nothing that is known' [ "$status" = 0 ]
   sed 's/ [^|]*| [^|]*|$//' "$work/out" >"$work/rows.txt"
   while read -r row; do grep -qF "$row" "$source_dir/tests/synthesis/tables.md" || die "tables.md has no row: $row"; done <"$work/rows.txt"
+  cat "$work/rows.txt" >>"$work/tables.txt"
+done
+
+# What docs/synthesis.md says of them.
+tr -s '\n ' ' ' <"$source_dir/docs/synthesis.md" >"$work/document.txt"
+sum() { awk -F '|' -v column="$1" '/^\| all / {sum += $column} END {print sum}' "$work/tables.txt"; }
+worst() { awk -F '|' -v class="$1" 'index($2, class) == 2 && $7 + 0 >= most {most = $7 + 0} END {printf "%.2f %%", most}' "$work/tables.txt"; }
+for words in "of $(sum 4) of $(sum 3) instances are within 1 %" "and $(sum 5) are proven optimal" \
+  "more (58) | $(worst 'linear, room for p or more, p <= 16') |" \
+  "in loops | $(worst 'linear, room for p or more, p = '); $(worst 'linear, room for p/2'); $(worst loop) |" \
+  "0.5 p activations | $(worst 'V, room for p'), $(worst 'V, room for 0.75'), $(worst 'V, room for 0.5') |"; do
+  grep -qF "$words" "$work/document.txt" || die "docs/synthesis.md does not say: $words"
 done
 
 # What it has to notice.

@@ -7,7 +7,7 @@
 
 namespace ppsim::viz {
 
-/// Adds `columns` to a run, and `memory_steps`, referenced by one of them (docs/formats.md).
+/// Adds `columns` to a run, and `memory_steps`, referenced by one of them (viz/html/README.md).
 void add_columns(JsonObject& run, const Panel& panel);
 
 } // namespace ppsim::viz

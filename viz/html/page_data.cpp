@@ -1,4 +1,4 @@
-// The data of a page. docs/formats.md describes the format.
+// The data of a page. README.md describes the format.
 
 #include "ppsim/base/words.hpp"
 #include "ppsim/viz/page.hpp"

@@ -1,8 +1,6 @@
 // V-Half (Qi et al., Pipeline Parallelism with Controllable Memory, arXiv 2405.15362, section 3.2): half the
 // activations of 1F1B, in the limit of many stages. The order depends on costs and transfers, so it is searched.
 
-#include <array>
-
 #include "generator_list.hpp"
 #include "v_search.hpp"
 
@@ -19,10 +17,7 @@ const Generator definition{.name = "v-half",
                            .searches = true,
                            .place = wave_placement,
                            .make = [](const ScheduleRequest& request, const Scenario& scenario) {
-                             constexpr std::array<AlternativeSchedule, 2> rivals{
-                                 AlternativeSchedule{&zb_v::definition}, AlternativeSchedule{&hanayo::definition}};
-                             return search_within("v-half", request.shape, scenario, v_half_limit(request.shape),
-                                                  rivals);
+                             return search_within("v-half", request.shape, scenario, v_half_limit(request.shape));
                            }};
 
 } // namespace ppsim::generator::v_half

@@ -1,8 +1,6 @@
 // V-Min (Qi et al., Pipeline Parallelism with Controllable Memory, arXiv 2405.15362, section 3.2): a third of the
 // activations of 1F1B, in the limit of many stages. The order depends on costs and transfers, so it is searched.
 
-#include <array>
-
 #include "generator_list.hpp"
 #include "v_search.hpp"
 
@@ -19,9 +17,7 @@ const Generator definition{.name = "v-min",
                            .searches = true,
                            .place = wave_placement,
                            .make = [](const ScheduleRequest& request, const Scenario& scenario) {
-                             constexpr std::array<AlternativeSchedule, 2> rivals{
-                                 AlternativeSchedule{&zb_v::definition}, AlternativeSchedule{&hanayo::definition}};
-                             return search_within("v-min", request.shape, scenario, v_min_limit(request.shape), rivals);
+                             return search_within("v-min", request.shape, scenario, v_min_limit(request.shape));
                            }};
 
 } // namespace ppsim::generator::v_min

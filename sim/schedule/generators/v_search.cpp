@@ -3,9 +3,11 @@
 #include "ppsim/base/error.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
+#include "generator_list.hpp"
 #include "key_dispatch.hpp"
 #include "order_search.hpp"
 #include "slot_grid.hpp"
@@ -201,8 +203,9 @@ Plan search_v(const DispatchInput& input, std::size_t placements) {
   return Search{input, placements}.run();
 }
 
-Schedule search_within(std::string_view name, const Shape& shape, const Scenario& scenario, std::size_t activations,
-                       std::span<const AlternativeSchedule> rivals) {
+Schedule search_within(std::string_view name, const Shape& shape, const Scenario& scenario, std::size_t activations) {
+  constexpr std::array<AlternativeSchedule, 2> rivals{AlternativeSchedule{&zb_v::definition},
+                                                      AlternativeSchedule{&hanayo::definition}};
   const DispatchInput input = dispatch_input(scenario, wave_placement(shape), activations);
   return to_schedule(name, shape, better_plan(input, {.shape = shape}, scenario, search_v(input, 250'000), rivals));
 }

@@ -22,8 +22,9 @@ constexpr std::size_t v_min_limit(const Shape& shape) {
   return 2 * ((shape.stages + 1) / 3) + 2;
 }
 
-/// The schedule called `name` of such a plan that holds at most so many activations on each stage, or of a rival's.
+/// The schedule called `name` of such a plan that holds at most so many activations on each stage, or of another
+/// schedule in a V, if that is shorter.
 [[nodiscard]] Schedule search_within(std::string_view name, const Shape& shape, const Scenario& scenario,
-                                     std::size_t activations, std::span<const AlternativeSchedule> rivals);
+                                     std::size_t activations);
 
 } // namespace ppsim::generator

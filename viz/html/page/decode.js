@@ -1,4 +1,4 @@
-// The data of a page as arrays; the counterpart of viz/html/page_data.cpp. docs/formats.md describes the columns.
+// The data of a page as arrays; the counterpart of viz/html/page_data.cpp. viz/html/README.md describes the columns.
 
 /** Bytes of base64 text. */
 function bytesOf(text) {

@@ -18,7 +18,7 @@ struct Page {
   std::string json = {};   ///< the output of --json; empty: none
 };
 
-/// The data of a page as JSON (docs/formats.md), without `<`, so that it cannot end an HTML element. Pure.
+/// The data of a page as JSON (viz/html/README.md), without `<`, so that it cannot end an HTML element. Pure.
 [[nodiscard]] std::string page_data(const Page& page, std::span<const Panel> runs);
 
 /// The document. Pure: equal inputs give equal bytes.

@@ -124,6 +124,8 @@ struct Network {
   Streams streams = {};
   static constexpr std::size_t max_unusual_links = 100;
   [[nodiscard]] bool same_node(StageId a, StageId b) const;
+  /// The node whose uplink carries transfers from `a` to `b`; none within a node: the pair has a link of its own.
+  [[nodiscard]] std::optional<std::size_t> uplink(StageId a, StageId b) const;
   /// The factor of transfer time between two stages, in millionths.
   [[nodiscard]] std::int64_t link_ppm(StageId a, StageId b) const;
   /// Multiplies the transfer time between two stages by `ppm` millionths.
