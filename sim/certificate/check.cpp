@@ -66,17 +66,19 @@ public:
     while (!is_over() && apply_other_rules());
   }
 
-  /// Whether x cannot run before y. If so, y runs before x from then on.
+  /// Whether the task cannot start before the time of `step`. If so, it starts no earlier from then on.
   bool show(const CertificateCase& step) {
-    const std::size_t stage = instance_.sequences[step.x_sequence].stage;
-    const Place x{place_of_[step.x_sequence], step.x_microbatch};
-    const Place y{place_of_[step.y_sequence], step.y_microbatch};
+    const std::size_t number = instance_.sequences[step.sequence].stage;
+    const Place task{place_of_[step.sequence], step.index};
     State before = known_;
-    suppose(stage, y, x);
+    Known& stage = known_.stages[number];
+    const Time in_other = stage.latest(step.view, task) + stage.earliest(1 - step.view, stage.other(task)) -
+                          step.start.count() + 1; // earliest start there, if it starts before
+    raise(stage, 1 - step.view, stage.other(task), in_other);
     propagate();
     if (!known_.contradiction) return false;
     known_ = std::move(before);
-    suppose(stage, x, y);
+    raise(known_.stages[number], step.view, task, step.start.count());
     propagate();
     return true;
   }
@@ -93,10 +95,9 @@ private:
     std::optional<Contradiction> contradiction;
   };
 
-  /// Assumes that `task` runs after `first`, both of `stage`.
-  void suppose(std::size_t stage, Place task, Place first) {
-    known_.stages[stage].raise_before(0, task, first.sequence, static_cast<Count>(first.index + 1));
-    note_contradiction(known_.stages[stage]);
+  void raise(Known& stage, std::size_t view, Place task, Time time) {
+    stage.raise_earliest(view, task, time);
+    note_contradiction(stage);
   }
   void note_contradiction(const Known& stage) {
     if (!known_.contradiction) known_.contradiction = stage.contradiction();
@@ -188,10 +189,10 @@ BoundVerdict prove(const Certificate& certificate, std::uint64_t steps) {
   for (const CertificateCase& step : certificate.cases) {
     if (proof.is_over()) break;
     if (!proof.show(step)) {
-      verdict.faults.push_back(fmt::format(
-          "case {}: assuming that task {} of {} runs before task {} of {} leads to no contradiction",
-          verdict.cases_shown, step.x_microbatch, in_quotes(certificate.instance.sequences[step.x_sequence].name),
-          step.y_microbatch, in_quotes(certificate.instance.sequences[step.y_sequence].name)));
+      verdict.faults.push_back(
+          fmt::format("case {}: assuming that task {} of {} starts before {} ns{} leads to no contradiction",
+                      verdict.cases_shown, step.index, in_quotes(certificate.instance.sequences[step.sequence].name),
+                      step.start.count(), step.view == 0 ? "" : ", seen backwards in time,"));
       break;
     }
     ++verdict.cases_shown;

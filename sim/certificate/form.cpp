@@ -153,17 +153,10 @@ private:
     for (std::size_t i = 0; i < certificate_.cases.size(); ++i) {
       const CertificateCase& found = certificate_.cases[i];
       const std::string pointer = fmt::format("/proof/cases/{}", i);
-      check_id(pointer + "/0", found.x_sequence, instance_.sequences.size());
-      check_id(pointer + "/1", found.x_microbatch, instance_.microbatches);
-      check_id(pointer + "/2", found.y_sequence, instance_.sequences.size());
-      check_id(pointer + "/3", found.y_microbatch, instance_.microbatches);
-      const bool both = std::max(found.x_sequence, found.y_sequence) < instance_.sequences.size();
-      if (!both) continue;
-      if (found.x_sequence == found.y_sequence)
-        fault(pointer, fmt::format("both tasks are of sequence {}", found.x_sequence),
-              "name two sequences: the order within one is known");
-      else if (instance_.sequences[found.x_sequence].stage != instance_.sequences[found.y_sequence].stage)
-        fault(pointer, "the tasks run on different stages", "name two sequences of one stage");
+      check_id(pointer + "/0", found.view, 2);
+      check_id(pointer + "/1", found.sequence, instance_.sequences.size());
+      check_id(pointer + "/2", found.index, instance_.microbatches);
+      check_amount(pointer + "/3", found.start.count());
     }
   }
 

@@ -428,7 +428,7 @@ Certificate certificate_of(const SynthesizedOrder& order) {
   certificate.makespan = Duration{order.found.plan->makespan};
   certificate.lower_bound = Duration{order.found.bound};
   for (const synthesis::Case& each : order.found.cases)
-    certificate.cases.push_back({each.x, each.x_index, each.y, each.y_index});
+    certificate.cases.push_back({each.view, each.sequence, each.index, Duration{each.time}});
   return certificate;
 }
 

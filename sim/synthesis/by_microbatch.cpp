@@ -94,8 +94,8 @@ private:
     std::array<Part, searches> parts;
     for_each_index(parts.size(), options_.threads, [&](std::size_t i) {
       parts.at(i) = improve(
-          views_, starts.at(i), round_work, found_.bound, [&](std::int64_t makespan) { return is_stopped(makespan); },
-          durations_);
+          views_, starts.at(i), options_.tabu_steps, found_.bound,
+          [&](std::int64_t makespan) { return is_stopped(makespan); }, durations_);
     });
     for (Part& part : parts) take(std::move(part));
   }

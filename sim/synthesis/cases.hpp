@@ -1,5 +1,5 @@
 #pragma once
-// Cases: tasks of a stage tried in both orders (rule 8 of docs/synthesis.md), at makespans between a bound and an
+// Cases: tasks that are supposed to start early (rule 8 of docs/synthesis.md), at makespans between a bound and an
 // order.
 
 #include "ppsim/synthesis/search.hpp"
@@ -29,37 +29,60 @@ public:
   [[nodiscard]] std::uint64_t steps() const { return steps_; }
 
 private:
-  struct Pair {
-    std::uint32_t x = 0, y = 0; ///< tasks of one stage
-    std::int64_t slack = 0;     ///< ns by which y may start later than at its earliest after x
-    std::uint64_t steps = 0;
-    bool possible = true; ///< x may run before y
+  /// Tasks of a stage, each supposed to start in the first 1 / (1 + divisor) of its window. What brought the last proof
+  /// is likely to bring the next.
+  struct Arm {
+    std::size_t stage = 0;
+    std::int64_t divisor = 1;
+    bool looks_far = false; ///< tries tasks in both orders on all stages; else on this one only
+    std::size_t next = 0;   ///< task to try
+    std::size_t tried = 0;  ///< tasks since the windows changed
   };
-  /// Cases at one makespan, and the next pair to try.
+  struct Task {
+    std::size_t view = 0;
+    std::size_t task = 0;
+  };
+  /// The task is supposed to start before `time`.
+  struct Trial : Task {
+    std::int64_t time = 0;
+    std::uint64_t steps = 0;
+    bool possible = true;
+  };
+  /// Cases at one makespan.
   struct Work {
     std::int64_t most = 0;
     Windows windows;
     std::vector<Case> cases = {};
-    std::size_t stage = 0, pair = 0, index = 0;
-    std::int64_t most_slack = 0; ///< of pairs that are tried
-    bool skipped = false;        ///< pairs with more slack, since the first stage was begun
-    bool changed = false;        ///< since then
+    std::vector<Task> again = {}; ///< tasks of the last batch that cannot start early
+    std::size_t arm = 0;
+    std::size_t missed = 0; ///< tasks of this arm since it last found a case
+    std::size_t quota = 0;  ///< the most of those before the next arm's turn, per sequence and view
+    bool found = false;     ///< a case, by this arm in its turn
+    std::uint64_t steps = 0;
   };
 
   bool begin(std::int64_t bound, std::int64_t makespan);
+  bool lower(std::int64_t bound, std::int64_t makespan);
+  void restart_arms();
+  void prefer_arm();
+  bool next_arm();
   bool next_batch();
-  void gather();
-  [[nodiscard]] std::optional<Pair> pair_at(std::uint32_t x, std::uint32_t y, std::size_t j) const;
+  [[nodiscard]] Task task_of(const Arm& arm) const;
+  void add(const Arm& arm, Task task);
   bool try_batch();
-  void count(const Windows& windows, std::uint64_t before);
+  [[nodiscard]] std::size_t tasks_of(const Arm& arm) const;
+  void count(std::uint64_t steps);
 
   const Views& views_;
   const Windows& root_;
   std::size_t threads_;
+  std::vector<std::size_t> spread_; ///< all microbatches, the last first, then halfway between, and so on
+  std::vector<Arm> arms_;
   std::optional<Work> work_;
-  std::vector<Pair> batch_;
-  std::int64_t first_slack_ = 1;
-  double share_ = 1.0 / 16; ///< of the gap: how far above the bound cases are tried
+  std::vector<Trial> batch_;
+  double share_;                  ///< of the gap: how far above the bound cases are tried
+  std::uint64_t patience_;        ///< steps at a makespan before a shorter one is tried
+  std::int64_t open_ = unlimited; ///< the least makespan at which nothing was left to try
   std::uint64_t steps_ = 0;
 };
 

@@ -12,9 +12,8 @@
 
 namespace ppsim::synthesis {
 
-constexpr std::size_t searches = 3;              ///< tabu searches of a round
-constexpr std::uint64_t round_work = 20'000'000; ///< tasks times moves of one of them
-constexpr std::size_t longest_walk = 20;         ///< moves by chance before one
+constexpr std::size_t searches = 3;      ///< tabu searches of a round
+constexpr std::size_t longest_walk = 20; ///< moves by chance before one
 
 /// Asks SearchOptions::go_on, for several threads.
 class Watch {

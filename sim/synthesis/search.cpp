@@ -24,9 +24,8 @@ constexpr std::array<double, 5> far_shares{1.25, 1.4, 1.6, 1.8, 2.0};
 constexpr std::array<double, 4> waits{0.0, 0.3, 0.7, 1.0};
 constexpr std::size_t most_guides = 6; // windows that are kept for samples
 constexpr std::size_t pool_size = 12;
-constexpr std::size_t samples = 16;             // orders by chance in a round
-constexpr std::uint64_t case_steps = 3'000'000; // of the windows, on cases in a round
-constexpr std::uint64_t guide_steps = 400'000;  // of the windows for orders, where a bound is not sought
+constexpr std::size_t samples = 16;            // orders by chance in a round
+constexpr std::uint64_t guide_steps = 400'000; // of the windows for orders, where a bound is not sought
 
 class Search {
 public:
@@ -246,10 +245,10 @@ private:
       TabuStart& start = starts.emplace_back(TabuStart{.plan = &plans[i % plans.size()], .seed = dice_.next()});
       if (quiet_ > 0) start.walk = 1 + dice_.below(longest_walk);
     }
-    const std::uint64_t work = found_.effort == 0 ? round_work / 4 : round_work;
+    const std::uint64_t steps = found_.effort == 0 ? options_.tabu_steps / 4 : options_.tabu_steps;
     side_by_side(count, [&](std::size_t i) {
       const std::int64_t own = starts[i].plan->makespan; // what it finds may not run like that: as_run
-      return improve(views_, starts[i], work, found_.bound,
+      return improve(views_, starts[i], steps, found_.bound,
                      [&](std::int64_t best) { return is_stopped(options_.as_run ? own : best); });
     });
   }
@@ -265,7 +264,7 @@ private:
 
   /// Rule 8, at makespans between the bound and the best order.
   void try_cases() {
-    std::uint64_t left = case_steps << std::min<std::uint64_t>(quiet_, 3); // where orders get no better
+    std::uint64_t left = options_.case_steps << std::min<std::uint64_t>(quiet_, 3); // where orders get no better
     while (left > 0 && !done()) {
       const std::uint64_t before = cases_.steps();
       std::optional<Cases::Proof> proof =

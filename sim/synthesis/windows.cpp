@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <ranges>
+#include <utility>
 
 namespace ppsim::synthesis {
 namespace {
@@ -22,11 +23,13 @@ void join(std::span<std::uint16_t> counts, std::span<const std::uint16_t> other)
 } // namespace
 
 Windows::Windows(const Views& views)
-    : views_{&views}, stamp_(views.on.size(), 1), seen_pairs_(2 * views.on.size()), position_(views.width * views.m),
-      counts_(views.width), other_(views.width) {
+    : views_{&views}, stamp_(views.on.size(), 1), seen_pairs_(2 * views.on.size()), idled_(views.on.size()),
+      changes_{views.local.size(), views.m}, position_(views.width * views.m), counts_(views.width),
+      other_(views.width) {
   const std::size_t count = views.local.size();
   for (auto& visited : visited_) visited.resize(count);
   for (auto& shared : shared_) shared.resize(views.on.size());
+  for (auto& news : news_) news.resize(views.width);
   for (const std::size_t d : {0U, 1U}) {
     head_[d].resize(count * views.m);
     before_[d].resize(count * views.m * views.width);
@@ -62,15 +65,19 @@ std::int64_t Windows::bound() const {
   return most;
 }
 
-void Windows::note_change(std::size_t stage) {
+void Windows::note_change(std::size_t d, std::size_t task) {
+  const std::size_t s = task / views_->m;
+  changes_.note(d, s, static_cast<std::uint16_t>(task % views_->m));
   changed_ = true;
-  stamp_[stage] = ++clock_;
+  stamp_[views_->stage(s)] = ++clock_;
 }
 
 /// Sorts the tasks of the stage by their heads as they are. Heads rise within a sequence, so that lists are merged.
 void Windows::snapshot(std::size_t d, std::size_t stage) {
   const std::vector<std::uint32_t>& here = views_->on[stage];
   sorted_.resize(here.size() * views_->m);
+  latest_end_.resize(sorted_.size());
+  std::int64_t end = EarliestEnd::none;
   next_.assign(here.size(), 0);
   for (std::uint32_t at = 0; at < sorted_.size(); ++at) {
     Entry first{.head = std::numeric_limits<std::int64_t>::max()};
@@ -83,7 +90,16 @@ void Windows::snapshot(std::size_t d, std::size_t stage) {
     first.duration = views_->duration(here[first.local]);
     sorted_[at] = first;
     position_[first.local * views_->m + first.index] = at;
+    latest_end_[at] = end = std::max(end, first.head) + first.duration;
   }
+}
+
+/// The latest that end() of such a set can be: of all tasks up to the last of them, by the snapshot.
+std::int64_t Windows::end_at_most(std::span<const std::uint16_t> counts) const {
+  std::uint32_t last = 0;
+  for (std::size_t local = 0; local < counts.size(); ++local)
+    if (counts[local] > 0) last = std::max(last, position_[local * views_->m + counts[local] - 1U]);
+  return latest_end_[last];
 }
 
 /// Puts the tasks up to `to` into the set that are not there yet: those up to counts_ are.
@@ -98,6 +114,7 @@ void Windows::insert(std::size_t local_task) {
 }
 
 void Windows::begin_set() {
+  set_begun_ = true;
   set_.reset(std::views::transform(sorted_, &Entry::head));
   std::ranges::fill(counts_, std::uint16_t{0});
 }
@@ -153,39 +170,71 @@ bool Windows::close_row(std::size_t d, std::size_t task, std::span<std::uint16_t
   return true;
 }
 
+/// Whether nothing has changed on the stages that matter since the last visit.
+bool Windows::is_seen(std::size_t d, std::uint32_t s) const {
+  const auto is_older = [&](std::size_t stage) { return stamp_[stage] < visited_[d][s]; };
+  return is_older(views_->stage(s)) && std::ranges::all_of(views_->view[d].inputs[s], [&](const View::Input& input) {
+           return is_older(views_->stage(input.sequence));
+         });
+}
+
 bool Windows::visit(std::size_t d, std::uint32_t s) {
-  const std::size_t stage = views_->stage(s);
-  const View& view = views_->view[d];
-  std::uint64_t newest = stamp_[stage];
-  for (const View::Input& input : view.inputs[s]) newest = std::max(newest, stamp_[views_->stage(input.sequence)]);
-  if (newest < visited_[d][s]) return true;
+  if (is_seen(d, s)) return true;
   visited_[d][s] = ++clock_;
   steps_ += views_->m;
-  snapshot(d, stage);
-  begin_set();
+  const View& view = views_->view[d];
+  const std::size_t stage = views_->stage(s);
+  for (const std::uint32_t v : views_->on[stage])
+    news_[d][views_->local[v]] = static_cast<std::uint16_t>(changes_.first(d, v));
+  std::size_t first = views_->m; // all tasks from there on
+  for (const View::Input& input : view.inputs[s]) first = std::min(first, changes_.first(d, input.sequence));
+  const bool is_limited = view.take[s] > 0 && views_->instance.capacity[stage] != unlimited;
+  const std::size_t limited = is_limited ? views_->m - changes_.first(1 - d, s) : 0; // tasks of which less may be given
   const std::size_t width = views_->on[stage].size();
+  set_begun_ = false;
   for (std::size_t j = 0; j < views_->m; ++j) {
     const std::size_t task = s * views_->m + j;
-    const std::span<std::uint16_t> known = row(d, task).first(width);
-    const std::span<std::uint16_t> counts{other_.data(), width};
-    std::ranges::copy(known, counts.begin());
-    std::int64_t start = head_[d][task];
-    if (j > 0) {
-      start = std::max(start, head_[d][task - 1] + views_->duration(s));
-      join(counts, row(d, task - 1).first(width));
-      counts[views_->local[s]] = static_cast<std::uint16_t>(j);
-    }
-    for (const View::Input& input : view.inputs[s])
-      start = std::max(start, head_[d][input.sequence * views_->m + j] + views_->duration(input.sequence) + input.lag);
-    if (!fit_memory(d, task, counts) || !close_row(d, task, counts)) return false;
+    const bool is_new = j >= std::min(first, changes_.first(d, s)) || has_news(d, row(d, task).first(width), s);
+    if ((is_new || (j < limited && needs_memory(d, task))) && !visit_task(d, task)) return false;
+  }
+  return true;
+}
+
+/// Whether that it fits says more than is known, or that it never does.
+bool Windows::needs_memory(std::size_t d, std::size_t task) {
+  const std::span<const std::uint16_t> known = row(d, task);
+  std::ranges::copy(known, other_.begin());
+  return !fit_memory(d, task, other_) || !std::ranges::equal(known, other_);
+}
+
+bool Windows::visit_task(std::size_t d, std::size_t task) {
+  const std::size_t s = task / views_->m;
+  const std::size_t j = task % views_->m;
+  if (!set_begun_) {
+    snapshot(d, views_->stage(s));
+    begin_set();
+  }
+  const std::span<std::uint16_t> known = row(d, task).first(views_->on[views_->stage(s)].size());
+  const std::span<std::uint16_t> counts{other_.data(), known.size()};
+  std::ranges::copy(known, counts.begin());
+  std::int64_t start = head_[d][task];
+  if (j > 0) {
+    start = std::max(start, head_[d][task - 1] + views_->duration(s));
+    join(counts, row(d, task - 1).first(known.size()));
+    counts[views_->local[s]] = static_cast<std::uint16_t>(j);
+  }
+  for (const View::Input& input : views_->view[d].inputs[s])
+    start = std::max(start, head_[d][input.sequence * views_->m + j] + views_->duration(input.sequence) + input.lag);
+  if (!fit_memory(d, task, counts) || !close_row(d, task, counts)) return false;
+  if (end_at_most(counts) > start) {
     insert_up_to(counts);
     start = std::max(start, set_.end());
-    if (start > latest(d, task)) return false;
-    if (start == head_[d][task] && std::ranges::equal(known, counts)) continue;
-    head_[d][task] = start;
-    std::ranges::copy(counts, known.begin());
-    note_change(stage);
   }
+  if (start > latest(d, task)) return false;
+  if (start == head_[d][task] && std::ranges::equal(known, counts)) return true;
+  head_[d][task] = start;
+  std::ranges::copy(counts, known.begin());
+  note_change(d, task);
   return true;
 }
 
@@ -193,30 +242,28 @@ bool Windows::visit(std::size_t d, std::uint32_t s) {
 void Windows::share(std::size_t from) {
   for (std::size_t stage = 0; stage < views_->on.size(); ++stage) {
     if (shared_[from][stage] >= stamp_[stage]) continue;
-    bool changed = false;
     for (const std::uint32_t x : views_->on[stage])
       for (const std::uint32_t y : views_->on[stage])
-        if (x != y) changed = share_pair(from, x, y) || changed;
-    if (changed) note_change(stage);
+        if (x != y) share_pair(from, x, y);
     shared_[from][stage] = stamp_[stage];
   }
 }
 
 /// Task i of y runs before all tasks of x from the first on whose count of y exceeds i.
-bool Windows::share_pair(std::size_t from, std::size_t x, std::size_t y) {
-  bool changed = false;
-  std::size_t done = 0;
-  for (std::size_t j = 0; j < views_->m; ++j) {
+void Windows::share_pair(std::size_t from, std::size_t x, std::size_t y) {
+  const std::size_t first = changes_.first(from, x);
+  std::size_t done = first == 0 ? 0 : row(from, x * views_->m + first - 1)[views_->local[y]];
+  for (std::size_t j = first; j < views_->m; ++j) {
     const std::size_t known = row(from, x * views_->m + j)[views_->local[y]];
     for (; done < known; ++done) {
-      std::uint16_t& there = row(1 - from, views_->turned(y * views_->m + done))[views_->local[x]];
+      const std::size_t task = views_->turned(y * views_->m + done);
+      std::uint16_t& there = row(1 - from, task)[views_->local[x]];
       const auto behind = static_cast<std::uint16_t>(views_->m - j);
       if (there >= behind) continue;
       there = behind;
-      changed = true;
+      note_change(1 - from, task);
     }
   }
-  return changed;
 }
 
 /// The task starts at `start` at the earliest, and those of its sequence after it later: snapshot() counts on that.
@@ -317,18 +364,18 @@ void Windows::learn(std::size_t d, std::size_t task, std::int64_t start, std::sp
   for (std::size_t i = 0; i < others.size(); ++i)
     if (i != views_->local[task / views_->m]) counts[i] = std::max(counts[i], others[i]);
   raise_sequence(d, task, start);
-  note_change(views_->stage(task / views_->m));
+  note_change(d, task);
 }
 
 /// x is a task of one sequence, y the first of another that is not known to run before it: if it cannot run after it
 /// either, it runs before it.
 bool Windows::try_pair(std::size_t d, std::uint32_t x, std::uint32_t y) {
-  const std::size_t stage = views_->stage(x);
-  const std::size_t width = views_->on[stage].size();
+  const std::size_t width = views_->on[views_->stage(x)].size();
   const std::size_t own = views_->local[x];
   const std::size_t other = views_->local[y];
-  begin_set();
+  std::size_t first = news_[d][own]; // all tasks from there on
   steps_ += views_->m;
+  set_begun_ = false;
   for (std::size_t j = 0; j < views_->m; ++j) {
     const std::size_t task = x * views_->m + j;
     const std::span<std::uint16_t> counts = row(d, task).first(width);
@@ -336,24 +383,57 @@ bool Windows::try_pair(std::size_t d, std::uint32_t x, std::uint32_t y) {
       join(counts, row(d, task - 1).first(width));
       counts[own] = static_cast<std::uint16_t>(j);
     }
-    while (counts[other] < at_most(d, task, other)) {
+    for (; counts[other] < at_most(d, task, other); first = std::min(first, j)) {
       const std::size_t behind = y * views_->m + counts[other];
-      insert_up_to(counts);
       const std::span<const std::uint16_t> its = row(d, behind).first(width);
       if (its[own] > j) break; // it runs after x
-      insert_up_to(its);
-      if (counts_[own] <= j) {
-        insert(own * views_->m + j);
-        counts_[own] = static_cast<std::uint16_t>(j + 1);
-      }
-      if (set_.end() <= latest(d, behind)) break;
+      const bool is_new = j >= first || counts[other] >= news_[d][other] ||
+                          counts[other] + news_[1 - d][other] < views_->m || has_news(d, counts, x) ||
+                          has_news(d, its, y);
+      if (!is_new || !ends_too_late(d, task, behind)) break;
       join(counts, its);
       ++counts[other];
       if (counts[own] > j) return false;
-      note_change(stage);
+      note_change(d, task);
     }
   }
   return true;
+}
+
+/// Whether `behind` starts later than it can if `task` and what is before both run before it.
+bool Windows::ends_too_late(std::size_t d, std::size_t task, std::size_t behind) {
+  const std::size_t width = views_->on[views_->stage(task / views_->m)].size();
+  const std::span<const std::uint16_t> counts = row(d, task).first(width);
+  const std::span<const std::uint16_t> its = row(d, behind).first(width);
+  const std::size_t own = views_->local[task / views_->m];
+  const std::size_t here = own * views_->m + task % views_->m;
+  if (std::max({end_at_most(counts), end_at_most(its), latest_end_[position_[here]]}) <= latest(d, behind))
+    return false;
+  if (!set_begun_) begin_set();
+  insert_up_to(counts);
+  insert_up_to(its);
+  if (counts_[own] <= task % views_->m) {
+    insert(here);
+    counts_[own] = static_cast<std::uint16_t>(task % views_->m + 1);
+  }
+  return set_.end() > latest(d, behind);
+}
+
+/// Whether a task before it, or it itself, has changed.
+bool Windows::has_news(std::size_t d, std::span<const std::uint16_t> counts, std::uint32_t s) const {
+  for (std::size_t local = 0; local < counts.size(); ++local)
+    if (local != views_->local[s] && counts[local] > news_[d][local]) return true;
+  return false;
+}
+
+bool Windows::has_news_to_split(std::size_t d, std::size_t task) const {
+  const std::size_t j = task % views_->m;
+  const std::size_t own = views_->local[task / views_->m];
+  if (j >= news_[d][own] || j + news_[1 - d][own] < views_->m) return true;
+  const std::size_t width = views_->on[views_->stage(task / views_->m)].size();
+  for (std::size_t local = 0; local < width; ++local)
+    if (local != own && at_most(d, task, local) > news_[d][local]) return true;
+  return false;
 }
 
 bool Windows::try_splits(std::size_t d, std::size_t stage) {
@@ -361,36 +441,48 @@ bool Windows::try_splits(std::size_t d, std::size_t stage) {
   for (const std::uint32_t s : views_->on[stage]) {
     if (views_->view[d].take[s] == 0) continue;
     for (std::size_t j = 0; j < views_->m && steps_ < last_step_; ++j)
-      if (!split_releases(d, s * views_->m + j)) return false;
+      if (has_news_to_split(d, s * views_->m + j) && !split_releases(d, s * views_->m + j)) return false;
   }
   return true;
 }
 
+bool Windows::try_pairs(std::size_t d, std::size_t stage) {
+  for (const std::uint32_t x : views_->on[stage])
+    for (const std::uint32_t y : views_->on[stage])
+      if (x != y && !try_pair(d, x, y)) return false;
+  return true;
+}
+
+void Windows::take_news(std::size_t d, std::size_t stage) {
+  for (const std::uint32_t s : views_->on[stage])
+    for (const std::size_t of : {0U, 1U}) news_[of][views_->local[s]] = changes_.take_untried(d, of, s);
+}
+
 bool Windows::try_orders(std::size_t d) {
   for (std::size_t stage = 0; stage < views_->on.size() && steps_ < last_step_; ++stage) {
-    if (seen_pairs_[2 * stage + d] >= stamp_[stage]) continue;
+    if (focus_.value_or(stage) != stage || seen_pairs_[2 * stage + d] >= stamp_[stage]) continue;
     const std::uint64_t before = stamp_[stage];
+    take_news(d, stage);
     snapshot(d, stage);
-    if (!try_splits(d, stage)) return false;
-    for (const std::uint32_t x : views_->on[stage])
-      for (const std::uint32_t y : views_->on[stage])
-        if (x != y && !try_pair(d, x, y)) return false;
+    if (!try_splits(d, stage) || !try_pairs(d, stage)) return false;
     seen_pairs_[2 * stage + d] = before;
   }
   return true;
 }
 
-void Windows::suppose(std::size_t x, std::size_t y) {
-  std::uint16_t& known = row(0, y)[views_->local[x / views_->m]];
-  known = std::max(known, static_cast<std::uint16_t>(x % views_->m + 1));
-  std::uint16_t& behind = row(1, views_->turned(x))[views_->local[y / views_->m]];
-  behind = std::max(behind, static_cast<std::uint16_t>(views_->m - y % views_->m));
-  note_change(views_->stage(x / views_->m));
+void Windows::raise_start(std::size_t d, std::size_t task, std::int64_t time) {
+  raise_sequence(d, task, time);
+  note_change(d, task);
+}
+
+void Windows::suppose_before(std::size_t d, std::size_t task, std::int64_t time) {
+  raise_start(1 - d, views_->turned(task), most_ - views_->duration(task / views_->m) - time + 1);
 }
 
 bool Windows::spread() {
   do {
     changed_ = false;
+    changes_.begin_sweep();
     for (const std::size_t d : {0U, 1U}) {
       for (const std::uint32_t s : views_->view[d].path)
         if (!visit(d, s)) return false;
@@ -400,12 +492,16 @@ bool Windows::spread() {
   return true;
 }
 
+void Windows::forget_visits() {
+  for (auto& visited : visited_) std::ranges::fill(visited, 0);
+  std::ranges::fill(seen_pairs_, 0);
+  std::ranges::fill(idled_, 0);
+  changes_.renew_all();
+}
+
 bool Windows::tighten(std::int64_t most, bool pairs, std::uint64_t steps) {
   last_step_ = steps_ + std::min(steps, no_limit - steps_);
-  if (most != most_) { // else only what has changed since
-    for (auto& visited : visited_) std::ranges::fill(visited, 0);
-    std::ranges::fill(seen_pairs_, 0);
-  }
+  if (most != most_) forget_visits(); // else only what has changed since
   most_ = most;
   while (true) {
     if (!spread()) return false;
@@ -417,8 +513,11 @@ bool Windows::tighten(std::int64_t most, bool pairs, std::uint64_t steps) {
     }
     if (!changed_) break;
   }
-  for (std::size_t stage = 0; stage < views_->on.size(); ++stage)
+  for (std::size_t stage = 0; stage < views_->on.size(); ++stage) {
+    if (idled_[stage] >= stamp_[stage]) continue;
     if (!leaves_time(stage)) return false;
+    idled_[stage] = stamp_[stage];
+  }
   return true;
 }
 

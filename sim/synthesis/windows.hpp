@@ -1,6 +1,7 @@
 #pragma once
 // Windows: what must hold of every order that ends by a given time. The rules and their proofs: docs/synthesis.md.
 
+#include "changes.hpp"
 #include "earliest_end.hpp"
 #include "views.hpp"
 
@@ -19,8 +20,13 @@ public:
   /// early after so many `steps`, or a few more; what the windows say then holds, but is not all that the rules say.
   bool tighten(std::int64_t most, bool pairs = true, std::uint64_t steps = no_limit);
 
-  /// From now on only orders in which task x runs before task y, of the same stage (forwards).
-  void suppose(std::size_t x, std::size_t y);
+  /// From now on only orders in which a task starts at `time` or later in view `d`.
+  void raise_start(std::size_t d, std::size_t task, std::int64_t time);
+  /// From now on only orders in which it starts before `time`, of the makespans of the last tighten().
+  void suppose_before(std::size_t d, std::size_t task, std::int64_t time);
+
+  /// From now on tighten() tries tasks in both orders on that stage only.
+  void focus_on(std::size_t stage) { focus_ = stage; }
 
   /// No order ends before that, by the windows as they are.
   [[nodiscard]] std::int64_t bound() const;
@@ -67,10 +73,13 @@ private:
   void order_all(std::size_t first, std::size_t second);
   bool spread();
   bool visit(std::size_t d, std::uint32_t sequence);
+  bool visit_task(std::size_t d, std::size_t task);
+  [[nodiscard]] bool is_seen(std::size_t d, std::uint32_t sequence) const;
+  bool needs_memory(std::size_t d, std::size_t task);
   bool fit_memory(std::size_t d, std::size_t task, std::span<std::uint16_t> counts) const;
   bool close_row(std::size_t d, std::size_t task, std::span<std::uint16_t> counts) const;
   void share(std::size_t from);
-  bool share_pair(std::size_t from, std::size_t x, std::size_t y);
+  void share_pair(std::size_t from, std::size_t x, std::size_t y);
   bool try_orders(std::size_t d);
   void raise_sequence(std::size_t d, std::size_t task, std::int64_t start);
   bool try_splits(std::size_t d, std::size_t stage);
@@ -82,7 +91,11 @@ private:
   [[nodiscard]] bool is_news(std::size_t d, std::size_t task, std::int64_t start,
                              std::span<const std::uint16_t> others) const;
   void learn(std::size_t d, std::size_t task, std::int64_t start, std::span<const std::uint16_t> others);
+  bool try_pairs(std::size_t d, std::size_t stage);
   bool try_pair(std::size_t d, std::uint32_t x, std::uint32_t y);
+  bool ends_too_late(std::size_t d, std::size_t task, std::size_t behind);
+  void take_news(std::size_t d, std::size_t stage);
+  void forget_visits();
   bool leaves_time(std::size_t stage);
   [[nodiscard]] static std::int64_t most_work(std::span<const Kind> kinds, std::span<const std::size_t> takers,
                                               std::int64_t room);
@@ -91,8 +104,11 @@ private:
   void begin_set();
   void insert(std::size_t local_task);
   void insert_up_to(std::span<const std::uint16_t> to);
+  [[nodiscard]] std::int64_t end_at_most(std::span<const std::uint16_t> counts) const;
   [[nodiscard]] std::int64_t end_of(std::span<const std::uint16_t> counts, std::int64_t latest) const;
-  void note_change(std::size_t stage);
+  void note_change(std::size_t d, std::size_t task);
+  [[nodiscard]] bool has_news(std::size_t d, std::span<const std::uint16_t> counts, std::uint32_t s) const;
+  [[nodiscard]] bool has_news_to_split(std::size_t d, std::size_t task) const;
   [[nodiscard]] std::int64_t latest(std::size_t d, std::size_t task) const;
   [[nodiscard]] std::span<std::uint16_t> row(std::size_t d, std::size_t task) {
     return {before_[d].data() + task * views_->width, views_->width};
@@ -105,6 +121,7 @@ private:
   std::array<std::vector<std::int64_t>, 2> head_;
   std::array<std::vector<std::uint16_t>, 2> before_;
   std::int64_t most_ = unlimited;
+  std::optional<std::size_t> focus_;
   std::uint64_t steps_ = 0;
   std::uint64_t last_step_ = no_limit;
   bool changed_ = false;
@@ -113,11 +130,16 @@ private:
   std::array<std::vector<std::uint64_t>, 2> visited_; // by sequence: when its rules were applied last
   std::array<std::vector<std::uint64_t>, 2> shared_;  // by stage
   std::vector<std::uint64_t> seen_pairs_;             // by stage and view
-  std::vector<Entry> sorted_;                         // by rising head
-  std::vector<std::uint32_t> position_;               // there, by local * m + j
-  std::vector<std::uint16_t> next_;                   // of each sequence, to be sorted in
-  std::vector<std::array<std::int64_t, 2>> ways_;     // in which two sequences share what a task needs
+  std::vector<std::uint64_t> idled_;                  // by stage: when rule 7 was applied
+  Changes changes_;
+  std::array<std::vector<std::uint16_t>, 2> news_; // by view and position on the stage in hand: the first
+  std::vector<Entry> sorted_;                      // by rising head
+  std::vector<std::int64_t> latest_end_;           // by position: of all tasks up to that one
+  std::vector<std::uint32_t> position_;            // there, by local * m + j
+  std::vector<std::uint16_t> next_;                // of each sequence, to be sorted in
+  std::vector<std::array<std::int64_t, 2>> ways_;  // in which two sequences share what a task needs
   EarliestEnd set_;
+  bool set_begun_ = false;
   std::vector<std::uint16_t> counts_, other_; // counts_: what is in the set
 };
 

@@ -55,9 +55,11 @@ private:
   StageRows found_;
 };
 
-/// The makespan of an order; none where it does not run to its end.
-inline std::optional<std::int64_t> makespan_of(const CertificateInstance& instance, const StageRows& rows) {
-  std::vector<std::vector<std::int64_t>> ends(instance.sequences.size());
+using Ends = std::vector<std::vector<std::int64_t>>; ///< of tasks, by sequence
+
+/// The ends of an order's tasks; none where it does not run to its end.
+inline std::optional<Ends> ends_of(const CertificateInstance& instance, const StageRows& rows) {
+  Ends ends(instance.sequences.size());
   std::vector<std::size_t> next(rows.size(), 0);
   std::vector<std::int64_t> free(rows.size(), 0);
   const auto run_next = [&](std::size_t stage) {
@@ -80,11 +82,18 @@ inline std::optional<std::int64_t> makespan_of(const CertificateInstance& instan
     for (std::size_t stage = 0; stage < rows.size(); ++stage)
       while (run_next(stage)) ran = true;
   }
+  for (const std::vector<std::int64_t>& of_sequence : ends)
+    if (of_sequence.size() != instance.microbatches) return std::nullopt;
+  return ends;
+}
+
+/// The makespan of an order; none where it does not run to its end.
+inline std::optional<std::int64_t> makespan_of(const CertificateInstance& instance, const StageRows& rows) {
+  const std::optional<Ends> ends = ends_of(instance, rows);
+  if (!ends) return std::nullopt;
   std::int64_t makespan = 0;
-  for (std::size_t i = 0; i < ends.size(); ++i) {
-    if (ends[i].size() != instance.microbatches) return std::nullopt;
-    makespan = std::max(makespan, ends[i].back() + instance.sequences[i].tail.count());
-  }
+  for (std::size_t i = 0; i < ends->size(); ++i)
+    makespan = std::max(makespan, (*ends)[i].back() + instance.sequences[i].tail.count());
   return makespan;
 }
 

@@ -192,15 +192,15 @@ class Proof:
         """Why it is impossible; or None."""
         try:
             self.propagate()
-            for xs, xj, ys, yj in cases:
+            for d, u, j, time in cases:
                 kept = [dict(h) for h in self.h], [{x: dict(n) for x, n in known.items()} for known in self.n]
                 try:
-                    self.behind(0, (ys, yj), xs, xj + 1)
+                    self.later(1 - d, (u, self.m - 1 - j), self.T - self.dur[u] - time + 1)
                     self.propagate()
                     return None
                 except Contradiction:
                     self.h, self.n = kept
-                self.behind(0, (xs, xj), ys, yj + 1)
+                self.later(d, (u, j), time)
                 self.propagate()
         except Contradiction as why:
             return str(why)

@@ -212,7 +212,7 @@ private:
     for (std::size_t i = 0; i < found.size(); ++i) {
       const auto numbers = read_numbers<4>(found[i], fmt::format("/proof/cases/{}", i));
       const auto id = [&](std::size_t k) { return static_cast<std::size_t>(numbers[k]); };
-      cases.push_back({id(0), id(1), id(2), id(3)});
+      cases.push_back({id(0), id(1), id(2), Duration{numbers[3]}});
     }
   }
 

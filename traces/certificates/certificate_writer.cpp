@@ -61,7 +61,7 @@ std::string write_certificate(const Certificate& certificate) {
   text += fmt::format("  \"lower_bound\": {},\n", certificate.lower_bound.count());
   text += fmt::format(
       "  \"proof\": {{\n    \"cases\": {}\n  }}\n}}\n", rows_of(certificate.cases, 4, [](const CertificateCase& found) {
-        return WrittenJson::array({found.x_sequence, found.x_microbatch, found.y_sequence, found.y_microbatch});
+        return WrittenJson::array({found.view, found.sequence, found.index, found.start.count()});
       }));
   return text;
 }

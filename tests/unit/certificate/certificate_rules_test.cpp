@@ -66,7 +66,41 @@ Tried try_many(std::uint32_t seeds, std::size_t most_orders, const Make& make) {
   return tried;
 }
 
+/// How many cases are shown, at the makespan of the best order, that say that a task of it starts `later` than it does,
+/// in either view.
+int cases_shown(const CertificateInstance& instance, const Shortest& shortest, std::int64_t later) {
+  int shown = 0;
+  const Ends ends = ends_of(instance, shortest.rows).value();
+  for (std::size_t sequence = 0; sequence < instance.sequences.size(); ++sequence)
+    for (std::size_t j = 0; j < instance.microbatches; ++j) {
+      const std::int64_t start = ends[sequence][j] - instance.sequences[sequence].duration.count();
+      const std::int64_t left = *shortest.makespan - ends[sequence][j];
+      Certificate certificate;
+      certificate.instance = instance;
+      certificate.lower_bound = Duration{*shortest.makespan + 1};
+      certificate.cases = {{0, sequence, j, Duration{start + later}}};
+      shown += static_cast<int>(check_certificate(certificate).bound.cases_shown);
+      certificate.cases = {{1, sequence, instance.microbatches - 1 - j, Duration{left + later}}};
+      shown += static_cast<int>(check_certificate(certificate).bound.cases_shown);
+    }
+  return shown;
+}
+
 } // namespace
+
+TEST_CASE("No case excludes the best order, and many show that its tasks start no earlier") {
+  int tight = 0;
+  for (std::uint32_t seed = 1; seed <= 300; ++seed) {
+    Draw draw{seed};
+    const CertificateInstance instance = small_pipeline(draw);
+    const std::optional<Shortest> shortest = try_all_orders(instance, 5000);
+    if (!shortest || !shortest->makespan) continue;
+    INFO("seed " << seed);
+    CHECK(cases_shown(instance, *shortest, 1) == 0);
+    tight += cases_shown(instance, *shortest, 0);
+  }
+  CHECK(tight == 3808);
+}
 
 TEST_CASE("No proven bound exceeds the best order of a small pipeline") {
   const Tried tried = try_many(2000, 5000, small_pipeline);

@@ -19,6 +19,8 @@ Instance hard() {
   return pipeline(wave(4), 8, {9, 9, 5, 4, 5});
 }
 
+constexpr std::uint64_t short_tabu = 2'000'000, few_cases = 1'000'000; // steps: rounds that take a tenth of a second
+
 /// Chunk after chunk, microbatch by microbatch: slow, and as little memory as can be.
 Order one_by_one(const Instance& instance) {
   Order order(instance.stages());
@@ -138,17 +140,18 @@ TEST_CASE("A tabu search ends at what is asked of it") {
   CHECK(tabu.best() == best);
 }
 
-// In one, as a round takes seconds.
 TEST_CASE("The same effort gives the same order, more effort never a longer one or a lower bound, and what is asked "
           "rises too") {
   const Instance instance = hard();
   std::optional<Found> last;
   for (std::uint64_t effort = 0; effort < 2; ++effort) {
     std::vector<Progress> asked;
-    Found found = search(instance, {.effort = effort, .go_on = [&](const Progress& progress) {
-                                      asked.push_back(progress);
-                                      return true;
-                                    }});
+    Found found = search(
+        instance,
+        {.effort = effort, .tabu_steps = short_tabu, .case_steps = few_cases, .go_on = [&](const Progress& progress) {
+           asked.push_back(progress);
+           return true;
+         }});
     if (last) {
       CHECK(found.plan->makespan <= last->plan->makespan);
       CHECK(found.bound >= last->bound);
@@ -161,7 +164,7 @@ TEST_CASE("The same effort gives the same order, more effort never a longer one 
     }
     CHECK(asked.back().bound <= found.bound);
     check_plan(instance, found.plan.value());
-    CHECK(are_same(found, search(instance, {.effort = effort})));
+    CHECK(are_same(found, search(instance, {.effort = effort, .tabu_steps = short_tabu, .case_steps = few_cases})));
     last = std::move(found);
   }
 }
@@ -169,7 +172,9 @@ TEST_CASE("The same effort gives the same order, more effort never a longer one 
 TEST_CASE("The number of threads changes nothing in what a search finds") {
   const Instance instance = hard();
   const auto found_by = [&](std::size_t threads) {
-    return search(instance, {.effort = 1, .seed = 5, .threads = threads, .go_on = {}});
+    return search(
+        instance,
+        {.effort = 1, .tabu_steps = short_tabu, .case_steps = few_cases, .seed = 5, .threads = threads, .go_on = {}});
   };
   const Found one = found_by(1);
   CHECK_FALSE(one.cases.empty()); // else nothing was tried side by side there
@@ -195,7 +200,8 @@ TEST_CASE("What a search found is told step by step: orders get shorter, bounds 
   const Instance instance = hard();
   const Order slow = one_by_one(instance);
   for (const Found& found :
-       {search(instance, {.effort = 1, .starts = {slow}}), search(instance, {.effort = 1, .proves = false}),
+       {search(instance, {.effort = 1, .tabu_steps = short_tabu, .case_steps = few_cases, .starts = {slow}}),
+        search(instance, {.effort = 1, .proves = false, .tabu_steps = short_tabu, .case_steps = few_cases}),
         search(instance, {.effort = 1000, .go_on = [](const Progress& progress) { return progress.effort == 0; }}),
         search(pipeline(linear(4), 8, {9, 9, 5, 0, 8}), {}), prove(instance, slow, 100'000)}) {
     const std::vector<Milestone>& history = found.history;
@@ -211,7 +217,8 @@ TEST_CASE("What a search found is told step by step: orders get shorter, bounds 
     CHECK(history.back().makespan == found.plan->makespan);
     CHECK(history.back().bound == found.bound);
   }
-  const std::vector<Milestone> history = search(instance, {.effort = 1, .starts = {slow}}).history;
+  const std::vector<Milestone> history =
+      search(instance, {.effort = 1, .tabu_steps = short_tabu, .case_steps = few_cases, .starts = {slow}}).history;
   CHECK(history.size() > 4);
   CHECK(history.front().makespan == run(instance, slow)->makespan);
 }

@@ -1,5 +1,6 @@
 // What must hold of every order that ends by a given time, with a pencil.
 
+#include "ppsim/synthesis/search.hpp"
 #include "support/pipelines.hpp"
 
 #include <catch2/catch.hpp>
@@ -165,6 +166,28 @@ TEST_CASE("Windows that were tightened go on from there, and only ever know more
     for (const std::size_t d : {0U, 1U})
       for (std::size_t task = 0; task < instance.tasks(); ++task) REQUIRE(windows.head(d, task) >= anew.head(d, task));
   }
+}
+
+TEST_CASE("A task may start in time for the best order, and no earlier where all are shortest") {
+  const Instance instance = pipeline(wave(3), 5, {3, 4, 2, 1, 4});
+  const Plan best = search(instance, {.effort = 3}).plan.value();
+  const Views views{instance};
+  Windows windows{views};
+  REQUIRE(windows.tighten(best.makespan));
+  const auto can_start_before = [&](std::size_t d, std::size_t task, std::int64_t time) {
+    Windows supposed = windows;
+    supposed.suppose_before(d, task, time);
+    return supposed.tighten(best.makespan);
+  };
+  int shown = 0;
+  for (std::size_t task = 0; task < instance.tasks(); ++task) {
+    INFO("task " << task);
+    const std::int64_t left = best.makespan - best.start[task] - views.duration(task / views.m);
+    CHECK(can_start_before(0, task, best.start[task] + 1));
+    CHECK(can_start_before(1, views.turned(task), left + 1));
+    shown += can_start_before(0, task, best.start[task]) ? 0 : 1;
+  }
+  CHECK(shown == 38);
 }
 
 } // namespace ppsim::test::windows_test

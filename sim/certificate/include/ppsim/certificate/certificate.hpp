@@ -43,13 +43,13 @@ struct CertificateInstance {
   bool operator==(const CertificateInstance&) const = default;
 };
 
-/// A step of a proof: if task `x` ran before task `y` of the same stage, the earlier steps would lead to a
-/// contradiction. So y runs before x.
+/// A step of a proof: if the task started before `start`, the earlier steps would lead to a contradiction. So it starts
+/// then or later.
 struct CertificateCase {
-  std::size_t x_sequence = 0;
-  std::size_t x_microbatch = 0;
-  std::size_t y_sequence = 0;
-  std::size_t y_microbatch = 0;
+  std::size_t view = 0; ///< 0: forward; 1: backward in time, where times count from the end of the step
+  std::size_t sequence = 0;
+  std::size_t index = 0; ///< of the task in its sequence, in the view's direction
+  Duration start{};
   bool operator==(const CertificateCase&) const = default;
 };
 

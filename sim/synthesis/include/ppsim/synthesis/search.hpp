@@ -8,10 +8,11 @@
 
 namespace ppsim::synthesis {
 
-/// Supposing that task x_index of sequence x runs before task y_index of y leads to a contradiction: it is the other
-/// way round.
+/// Supposing that the task starts before `time` in that view leads to a contradiction (rule 8 of docs/synthesis.md).
 struct Case {
-  std::uint32_t x = 0, x_index = 0, y = 0, y_index = 0;
+  std::uint32_t view = 0, sequence = 0;
+  std::uint32_t index = 0; ///< of the task in its sequence, in the view's direction
+  std::int64_t time = 0;   ///< ns
 };
 
 /// What is known after some steps, from the first order on.
@@ -27,6 +28,8 @@ struct SearchOptions {
   std::uint64_t orders = 0; ///< ends after so many first orders, if one was found; 0: none but its own end
   bool proves = true; ///< looks for the best bound that it can prove; else the first one will do, and the rules are
                       ///< applied for orders only, in a fixed number of steps
+  std::uint64_t tabu_steps = 20'000'000; ///< tasks times moves of each tabu search of a round; at first a quarter
+  std::uint64_t case_steps = 12'000'000; ///< of the cases of a round; up to 8 times as many where orders get no shorter
   std::uint64_t seed = 1;
   std::int64_t gap_ppm = 0; ///< ends where the best order is at most so many millionths longer than the bound
   std::optional<std::int64_t> start_gap_ppm = {}; ///< seeks nothing where a start is that near the first bound
