@@ -68,17 +68,15 @@ public:
 
   /// Whether the task cannot start before the time of `step`. If so, it starts no earlier from then on.
   bool show(const CertificateCase& step) {
-    const std::size_t number = instance_.sequences[step.sequence].stage;
+    const CertificateSequence& sequence = instance_.sequences[step.sequence];
     const Place task{place_of_[step.sequence], step.index};
     State before = known_;
-    Known& stage = known_.stages[number];
-    const Time in_other = stage.latest(step.view, task) + stage.earliest(1 - step.view, stage.other(task)) -
-                          step.start.count() + 1; // earliest start there, if it starts before
-    raise(stage, 1 - step.view, stage.other(task), in_other);
+    Known& stage = known_.stages[sequence.stage];
+    raise(stage, 1 - step.view, stage.other(task), stage.end() - sequence.duration.count() - step.start.count() + 1);
     propagate();
     if (!known_.contradiction) return false;
     known_ = std::move(before);
-    raise(known_.stages[number], step.view, task, step.start.count());
+    raise(known_.stages[sequence.stage], step.view, task, step.start.count());
     propagate();
     return true;
   }
@@ -189,10 +187,11 @@ BoundVerdict prove(const Certificate& certificate, std::uint64_t steps) {
   for (const CertificateCase& step : certificate.cases) {
     if (proof.is_over()) break;
     if (!proof.show(step)) {
-      verdict.faults.push_back(
-          fmt::format("case {}: assuming that task {} of {} starts before {} ns{} leads to no contradiction",
-                      verdict.cases_shown, step.index, in_quotes(certificate.instance.sequences[step.sequence].name),
-                      step.start.count(), step.view == 0 ? "" : ", seen backwards in time,"));
+      verdict.faults.push_back(fmt::format(
+          "case {}: assuming that task {} of {} starts before {} ns{} leads to no contradiction", verdict.cases_shown,
+          step.view == 0 ? step.index : certificate.instance.microbatches - 1 - step.index,
+          in_quotes(certificate.instance.sequences[step.sequence].name), step.start.count(),
+          step.view == 0 ? "" : ", seen backwards in time,"));
       break;
     }
     ++verdict.cases_shown;

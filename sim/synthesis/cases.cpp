@@ -95,10 +95,11 @@ bool Cases::begin(std::int64_t bound, std::int64_t makespan) {
 
 /// Continues at a shorter makespan, where all that was found holds as well; gives up if there is hardly one.
 bool Cases::lower(std::int64_t bound, std::int64_t makespan) {
+  const bool is_slow = work_->steps > patience_;
   work_->most = bound + (std::min(work_->most, makespan - 1) - bound) / 2;
   share_ = std::max(first_share, share_ / 2);
-  if (work_->most - bound < bound / bisection_share) {
-    patience_ *= 2;
+  if (work_->most - bound <= bound / bisection_share) {
+    if (is_slow) patience_ *= 2;
     work_.reset();
     return true;
   }
@@ -158,7 +159,9 @@ void Cases::add(const Arm& arm, Task task) {
   const std::int64_t latest =
       work_->most - views_.duration(x / views_.m) - work_->windows.head(1 - view, views_.turned(x));
   const std::int64_t part = (latest - earliest) / (1 + arm.divisor);
-  if (part > 0) batch_.push_back({task, earliest + part});
+  const bool is_there =
+      std::ranges::any_of(batch_, [&](const Trial& each) { return each.view == view && each.task == x; });
+  if (part > 0 && !is_there) batch_.push_back({task, earliest + part});
 }
 
 /// Fills the batch. False: nothing is left to try.

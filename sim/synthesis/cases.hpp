@@ -29,8 +29,8 @@ public:
   [[nodiscard]] std::uint64_t steps() const { return steps_; }
 
 private:
-  /// Tasks of a stage, each supposed to start in the first 1 / (1 + divisor) of its window. What brought the last proof
-  /// is likely to bring the next.
+  /// Tasks of a stage, each supposed to start in the first 1 / (1 + divisor) of its window. What brought the last case
+  /// or proof comes first: it is likely to bring the next.
   struct Arm {
     std::size_t stage = 0;
     std::int64_t divisor = 1;
@@ -55,7 +55,7 @@ private:
     std::vector<Case> cases = {};
     std::vector<Task> again = {}; ///< tasks of the last batch that cannot start early
     std::size_t arm = 0;
-    std::size_t missed = 0; ///< tasks of this arm since it last found a case
+    std::size_t missed = 0; ///< tasks in this arm's turn since it last found a case
     std::size_t quota = 0;  ///< the most of those before the next arm's turn, per sequence and view
     bool found = false;     ///< a case, by this arm in its turn
     std::uint64_t steps = 0;

@@ -35,7 +35,7 @@ public:
   [[nodiscard]] std::size_t first(std::size_t d, std::size_t sequence) const {
     return std::min(before_[d][sequence], now_[d][sequence]);
   }
-  /// In view `of`, since the last call for view `d`.
+  /// In view `of`, since the tasks of view `d` were last tried; they are now.
   [[nodiscard]] std::uint16_t take_untried(std::size_t d, std::size_t of, std::size_t sequence) {
     return std::exchange(untried_[d][of][sequence], m_);
   }
@@ -46,7 +46,7 @@ private:
 
   std::uint16_t m_;
   FirstChanged before_, now_;           ///< in the sweep before this one, and in this one
-  std::array<FirstChanged, 2> untried_; ///< by view whose rules that try tasks have not seen them
+  std::array<FirstChanged, 2> untried_; ///< by view: since its tasks were last tried
 };
 
 } // namespace ppsim::synthesis

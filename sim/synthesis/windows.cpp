@@ -419,7 +419,7 @@ bool Windows::ends_too_late(std::size_t d, std::size_t task, std::size_t behind)
   return set_.end() > latest(d, behind);
 }
 
-/// Whether a task before it, or it itself, has changed.
+/// Whether a task of another sequence before it has changed.
 bool Windows::has_news(std::size_t d, std::span<const std::uint16_t> counts, std::uint32_t s) const {
   for (std::size_t local = 0; local < counts.size(); ++local)
     if (local != views_->local[s] && counts[local] > news_[d][local]) return true;

@@ -17,7 +17,8 @@ public:
 
   /// Applies the rules until nothing changes any more, for orders with a makespan of at most `most`. False: there are
   /// none. Once it has said so, the windows mean nothing. `pairs`: with the rules that try tasks in both orders. Ends
-  /// early after so many `steps`, or a few more; what the windows say then holds, but is not all that the rules say.
+  /// early after so many `steps`, or a few more; what the windows say then holds, but is not all that the rules say,
+  /// not even after another call for that makespan.
   bool tighten(std::int64_t most, bool pairs = true, std::uint64_t steps = no_limit);
 
   /// From now on only orders in which a task starts at `time` or later in view `d`.
@@ -35,10 +36,6 @@ public:
   /// How many tasks of the stage's sequence `local` run before it in view `d`, at least.
   [[nodiscard]] std::uint32_t before(std::size_t d, std::size_t task, std::size_t local) const {
     return before_[d][task * views_->width + local];
-  }
-  /// How many tasks of sequence `local` run before it in view `d`, at most.
-  [[nodiscard]] std::uint16_t at_most(std::size_t d, std::size_t task, std::size_t local) const {
-    return static_cast<std::uint16_t>(views_->m - row(1 - d, views_->turned(task))[local]);
   }
   /// Steps of rules so far: the measure of effort.
   [[nodiscard]] std::uint64_t steps() const { return steps_; }
@@ -106,6 +103,10 @@ private:
   void insert_up_to(std::span<const std::uint16_t> to);
   [[nodiscard]] std::int64_t end_at_most(std::span<const std::uint16_t> counts) const;
   [[nodiscard]] std::int64_t end_of(std::span<const std::uint16_t> counts, std::int64_t latest) const;
+  /// How many tasks of sequence `local` run before it in view `d`, at most.
+  [[nodiscard]] std::uint16_t at_most(std::size_t d, std::size_t task, std::size_t local) const {
+    return static_cast<std::uint16_t>(views_->m - row(1 - d, views_->turned(task))[local]);
+  }
   void note_change(std::size_t d, std::size_t task);
   [[nodiscard]] bool has_news(std::size_t d, std::span<const std::uint16_t> counts, std::uint32_t s) const;
   [[nodiscard]] bool has_news_to_split(std::size_t d, std::size_t task) const;
@@ -132,12 +133,13 @@ private:
   std::vector<std::uint64_t> seen_pairs_;             // by stage and view
   std::vector<std::uint64_t> idled_;                  // by stage: when rule 7 was applied
   Changes changes_;
-  std::array<std::vector<std::uint16_t>, 2> news_; // by view and position on the stage in hand: the first
-  std::vector<Entry> sorted_;                      // by rising head
-  std::vector<std::int64_t> latest_end_;           // by position: of all tasks up to that one
-  std::vector<std::uint32_t> position_;            // there, by local * m + j
-  std::vector<std::uint16_t> next_;                // of each sequence, to be sorted in
-  std::vector<std::array<std::int64_t, 2>> ways_;  // in which two sequences share what a task needs
+  /// By view and position on the stage in hand: its first task that has changed.
+  std::array<std::vector<std::uint16_t>, 2> news_;
+  std::vector<Entry> sorted_;                     // by rising head
+  std::vector<std::int64_t> latest_end_;          // by position: of all tasks up to that one
+  std::vector<std::uint32_t> position_;           // there, by local * m + j
+  std::vector<std::uint16_t> next_;               // of each sequence, to be sorted in
+  std::vector<std::array<std::int64_t, 2>> ways_; // in which two sequences share what a task needs
   EarliestEnd set_;
   bool set_begun_ = false;
   std::vector<std::uint16_t> counts_, other_; // counts_: what is in the set

@@ -237,7 +237,7 @@ TEST_CASE("A case that leads to no contradiction proves nothing") {
   CHECK(verdict.bound.cases_shown == 0);
   CHECK(is_said(
       verdict.bound.faults,
-      "case 0: assuming that task 0 of 'c' starts before 5 ns, seen backwards in time, leads to no contradiction"));
+      "case 0: assuming that task 1 of 'c' starts before 5 ns, seen backwards in time, leads to no contradiction"));
 }
 
 TEST_CASE("A proof that takes too long is given up") {

@@ -1,0 +1,167 @@
+// Windows apply rules only where something has changed: they know as much as if all rules had been applied again. Cases
+// come to an end, and their proofs hold.
+
+#include "ppsim/certificate/certificate.hpp"
+#include "ppsim/synthesis/search.hpp"
+#include "support/certificates.hpp"
+#include "support/pipelines.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "sim/synthesis/cases.hpp"
+#include "sim/synthesis/windows.hpp"
+
+namespace ppsim::test::windows_property {
+
+using namespace synthesis;
+
+namespace {
+
+/// A pipeline, or tasks on up to three stages with any use of memory and arcs; tasks without duration among them.
+Instance drawn(Draw& draw, std::int64_t scale) {
+  const auto time = [&](std::int64_t most) { return scale * draw(0, most); };
+  if (draw(0, 2) > 0) {
+    const auto stages = static_cast<std::uint32_t>(draw(1, 4));
+    const std::int64_t kind = draw(0, 2);
+    const auto microbatches = static_cast<std::uint32_t>(draw(1, 7));
+    return pipeline(kind == 0   ? linear(stages)
+                    : kind == 1 ? wave(stages)
+                                : loop(stages, 2),
+                    microbatches, {time(9), time(9), time(6), time(9), draw(0, 5) > 0 ? draw(1, 8) : unlimited});
+  }
+  Instance instance;
+  instance.microbatches = static_cast<std::uint32_t>(draw(1, 6));
+  for (std::int64_t stage = draw(0, 2); stage >= 0; --stage)
+    instance.capacity.push_back(draw(0, 3) > 0 ? draw(3, 15) : unlimited);
+  const auto count = static_cast<std::uint32_t>(draw(1, 7));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto stage = static_cast<std::uint32_t>(draw(0, static_cast<std::int64_t>(instance.stages()) - 1));
+    instance.sequences.push_back(
+        {stage, time(9), draw(0, 1) * draw(0, 4), draw(0, 1) * draw(0, 4), draw(0, 3) > 0 ? 0 : time(20)});
+    for (std::uint32_t from = 0; from < i; ++from)
+      if (draw(0, 3) == 0) instance.arcs.push_back({from, i, time(10)});
+  }
+  return instance;
+}
+
+/// The least makespan that the rules do not refute.
+std::int64_t least_open(const Windows& root, std::int64_t longest) {
+  std::int64_t refuted = root.bound() - 1;
+  for (std::int64_t open = longest; open - refuted > 1;) {
+    const std::int64_t middle = refuted + (open - refuted) / 2;
+    Windows windows = root;
+    (windows.tighten(middle) ? open : refuted) = middle;
+  }
+  return refuted + 1;
+}
+
+/// All that `windows` know.
+std::vector<std::int64_t> known(const Views& views, const Windows& windows) {
+  std::vector<std::int64_t> all;
+  for (const std::size_t d : {0U, 1U})
+    for (std::size_t task = 0; task < views.instance.tasks(); ++task) {
+      all.push_back(windows.head(d, task));
+      for (std::size_t local = 0; local < views.on[views.stage(task / views.m)].size(); ++local)
+        all.push_back(windows.before(d, task, local));
+    }
+  return all;
+}
+
+/// Applies every rule to every task again: another makespan makes all new.
+void require_nothing_left(const Views& views, const Windows& windows, std::int64_t most) {
+  Windows again = windows;
+  REQUIRE(again.tighten(most + 1, false));
+  REQUIRE(again.tighten(most));
+  REQUIRE(known(views, again) == known(views, windows));
+}
+
+CertificateInstance certified(const Instance& instance) {
+  CertificateInstance result{.microbatches = instance.microbatches, .capacity = {}, .sequences = {}, .arcs = {}};
+  for (const std::int64_t each : instance.capacity)
+    result.capacity.push_back(each == unlimited ? std::nullopt : std::optional{each});
+  for (const Sequence& s : instance.sequences)
+    result.sequences.push_back({"", s.stage, Duration{s.duration}, s.take, s.give, Duration{s.tail}});
+  for (const Arc& arc : instance.arcs) result.arcs.push_back({arc.from, arc.to, Duration{arc.lag}});
+  return result;
+}
+
+bool is_proven(const Instance& instance, const Cases::Proof& proof) {
+  Certificate certificate;
+  certificate.instance = certified(instance);
+  certificate.lower_bound = Duration{proof.bound};
+  for (const Case& each : proof.cases)
+    certificate.cases.push_back({each.view, each.sequence, each.index, Duration{each.time}});
+  return check_certificate(certificate).bound.proven;
+}
+
+} // namespace
+
+TEST_CASE("Rules that were applied where something had changed have nothing to add anywhere") {
+  std::size_t changed = 0;
+  for (std::uint32_t seed = 1; seed <= 700; ++seed) {
+    INFO("seed " << seed);
+    Draw draw{seed};
+    const Instance instance = drawn(draw, 1);
+    REQUIRE_FALSE(fault_of(instance));
+    const Views views{instance};
+    Windows windows{views};
+    if (!windows.tighten(unlimited, false)) continue;
+    const std::int64_t least = least_open(windows, 2 * whole_length(instance) + 2);
+    std::int64_t most = least + draw(0, 1 + least / 8);
+    Windows at_once{views};
+    REQUIRE(at_once.tighten(most));
+    REQUIRE(windows.tighten(most + draw(0, 3)));
+    if (!windows.tighten(most)) FAIL("refuted by what holds at a longer makespan, too");
+    REQUIRE(known(views, windows) == known(views, at_once));
+    for (int step = 0; step < 8; ++step) {
+      const auto d = static_cast<std::size_t>(draw(0, 1));
+      const auto task = static_cast<std::size_t>(draw(0, static_cast<std::int64_t>(instance.tasks()) - 1));
+      const std::int64_t earliest = windows.head(d, task);
+      const std::int64_t latest = most - views.duration(task / views.m) - windows.head(1 - d, views.turned(task));
+      const std::int64_t time = earliest + (latest - earliest) / (1 + (std::int64_t{1} << draw(0, 3)));
+      Windows next = windows;
+      if (draw(0, 1) == 0)
+        next.raise_start(d, task, time);
+      else
+        next.suppose_before(d, task, time);
+      if (!next.tighten(most)) continue;
+      changed += known(views, next) == known(views, windows) ? 0 : 1;
+      windows = next;
+      require_nothing_left(views, windows, most);
+    }
+  }
+  CHECK(changed == 3178);
+}
+
+TEST_CASE("Cases end where nothing is left to try, and each of their proofs holds") {
+  std::size_t proofs = 0, with_cases = 0;
+  for (std::uint32_t seed = 1; seed <= 400; ++seed) {
+    INFO("seed " << seed);
+    Draw draw{seed};
+    const Instance instance = drawn(draw, seed % 2 == 0 ? 1 : 1'000'000);
+    const Views views{instance};
+    Windows root{views};
+    if (!root.tighten(unlimited, false)) continue;
+    const std::optional<Plan> plan = search(instance, {.proves = false}).plan;
+    if (!plan || plan->makespan <= root.bound()) continue;
+    Cases cases{views, root, 1};
+    std::int64_t bound = root.bound();
+    std::uint64_t steps = 1;
+    for (int turn = 0; steps > 0 && bound < plan->makespan; ++turn) {
+      REQUIRE(turn < 1000);
+      steps = 1'000'000;
+      const std::optional<Cases::Proof> proof = cases.raise(bound, plan->makespan, steps, [] { return true; });
+      if (!proof) continue;
+      REQUIRE(proof->bound > bound);
+      REQUIRE(proof->bound <= plan->makespan);
+      REQUIRE(is_proven(instance, *proof));
+      bound = proof->bound;
+      ++proofs;
+      with_cases += proof->cases.empty() ? 0 : 1;
+    }
+  }
+  CHECK(proofs == 495);
+  CHECK(with_cases == 23);
+}
+
+} // namespace ppsim::test::windows_property
