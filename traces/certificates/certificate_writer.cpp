@@ -59,10 +59,10 @@ std::string write_certificate(const Certificate& certificate) {
   text += fmt::format("  \"makespan\": {},\n",
                       certificate.makespan ? fmt::format("{}", certificate.makespan->count()) : "null");
   text += fmt::format("  \"lower_bound\": {},\n", certificate.lower_bound.count());
-  text += fmt::format(
-      "  \"proof\": {{\n    \"cases\": {}\n  }}\n}}\n", rows_of(certificate.cases, 4, [](const CertificateCase& found) {
-        return WrittenJson::array({found.view, found.sequence, found.index, found.start.count()});
-      }));
+  text += fmt::format("  \"proof\": {{\n    \"cases\": {}\n  }}\n}}\n",
+                      rows_of(certificate.cases, 4, [](const CertificateCase& found) {
+                        return WrittenJson::array({found.view, found.sequence, found.index, found.start.count()});
+                      }));
   return text;
 }
 
