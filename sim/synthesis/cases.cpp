@@ -156,9 +156,7 @@ Cases::Task Cases::task_of(const Arm& arm) const {
 void Cases::add(const Arm& arm, Task task) {
   const auto& [view, x] = task;
   const std::int64_t earliest = work_->windows.head(view, x);
-  const std::int64_t latest =
-      work_->most - views_.duration(x / views_.m) - work_->windows.head(1 - view, views_.turned(x));
-  const std::int64_t part = (latest - earliest) / (1 + arm.divisor);
+  const std::int64_t part = (work_->windows.latest(view, x) - earliest) / (1 + arm.divisor);
   const bool is_there =
       std::ranges::any_of(batch_, [&](const Trial& each) { return each.view == view && each.task == x; });
   if (part > 0 && !is_there) batch_.push_back({task, earliest + part});

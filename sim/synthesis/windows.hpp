@@ -33,6 +33,8 @@ public:
   [[nodiscard]] std::int64_t bound() const;
   /// Earliest start of a task of view `d`; what is left behind it backwards counts from the end of the step.
   [[nodiscard]] std::int64_t head(std::size_t d, std::size_t task) const { return head_[d][task]; }
+  /// Latest start in view `d`, for the makespan of the last tighten().
+  [[nodiscard]] std::int64_t latest(std::size_t d, std::size_t task) const;
   /// How many tasks of the stage's sequence `local` run before it in view `d`, at least.
   [[nodiscard]] std::uint32_t before(std::size_t d, std::size_t task, std::size_t local) const {
     return before_[d][task * views_->width + local];
@@ -110,7 +112,6 @@ private:
   void note_change(std::size_t d, std::size_t task);
   [[nodiscard]] bool has_news(std::size_t d, std::span<const std::uint16_t> counts, std::uint32_t s) const;
   [[nodiscard]] bool has_news_to_split(std::size_t d, std::size_t task) const;
-  [[nodiscard]] std::int64_t latest(std::size_t d, std::size_t task) const;
   [[nodiscard]] std::span<std::uint16_t> row(std::size_t d, std::size_t task) {
     return {before_[d].data() + task * views_->width, views_->width};
   }
