@@ -9,7 +9,8 @@
 namespace ppsim::synthesis {
 namespace {
 
-constexpr std::size_t tasks_per_step = 128; // that end_of() goes through in the time of a step
+constexpr std::size_t tasks_per_step = 128;                   // that end_of() goes through in the time of a step
+constexpr std::int64_t never_begun = std::int64_t{-1} << 62U; // end of a set without tasks
 
 std::int64_t divide_up(std::int64_t value, std::int64_t by) {
   return (value + by - 1) / by;
@@ -24,8 +25,7 @@ void join(std::span<std::uint16_t> counts, std::span<const std::uint16_t> other)
 
 Windows::Windows(const Views& views)
     : views_{&views}, stamp_(views.on.size(), 1), seen_pairs_(2 * views.on.size()), idled_(views.on.size()),
-      changes_{views.local.size(), views.m}, position_(views.width * views.m), counts_(views.width),
-      other_(views.width) {
+      changes_{views.local.size(), views.m}, position_(views.width * views.m), other_(views.width) {
   const std::size_t count = views.local.size();
   for (auto& visited : visited_) visited.resize(count);
   for (auto& shared : shared_) shared.resize(views.on.size());
@@ -77,7 +77,7 @@ void Windows::snapshot(std::size_t d, std::size_t stage) {
   const std::vector<std::uint32_t>& here = views_->on[stage];
   sorted_.resize(here.size() * views_->m);
   latest_end_.resize(sorted_.size());
-  std::int64_t end = EarliestEnd::none;
+  std::int64_t end = never_begun;
   next_.assign(here.size(), 0);
   for (std::uint32_t at = 0; at < sorted_.size(); ++at) {
     Entry first{.head = std::numeric_limits<std::int64_t>::max()};
@@ -94,38 +94,23 @@ void Windows::snapshot(std::size_t d, std::size_t stage) {
   }
 }
 
-/// The latest that end() of such a set can be: of all tasks up to the last of them, by the snapshot.
-std::int64_t Windows::end_at_most(std::span<const std::uint16_t> counts) const {
-  std::uint32_t last = 0;
-  for (std::size_t local = 0; local < counts.size(); ++local)
-    if (counts[local] > 0) last = std::max(last, position_[local * views_->m + counts[local] - 1U]);
-  return latest_end_[last];
-}
-
-/// Puts the tasks up to `to` into the set that are not there yet: those up to counts_ are.
-void Windows::insert_up_to(std::span<const std::uint16_t> to) {
-  for (std::size_t local = 0; local < to.size(); ++local)
-    for (; counts_[local] < to[local]; ++counts_[local]) insert(local * views_->m + counts_[local]);
-}
-
-void Windows::insert(std::size_t local_task) {
-  const std::uint32_t at = position_[local_task];
-  set_.insert(at, sorted_[at].duration);
-}
-
-void Windows::begin_set() {
-  set_begun_ = true;
-  set_.reset(std::views::transform(sorted_, &Entry::head));
-  std::ranges::fill(counts_, std::uint16_t{0});
-}
-
-/// When the first `counts` tasks of each sequence can all have ended at the earliest, by the snapshot; some time behind
-/// `latest` where that is later.
-std::int64_t Windows::end_of(std::span<const std::uint16_t> counts, std::int64_t latest) const {
-  std::int64_t end = EarliestEnd::none;
-  for (const Entry& entry : sorted_) {
-    if (entry.index < counts[entry.local]) end = std::max(end, entry.head) + entry.duration;
-    if (end > latest) break;
+/// When the first `counts` tasks of each sequence can all have ended at the earliest, by the snapshot; `known` where
+/// that is later. Backwards from the last of them, until all before it cannot end later than that.
+std::int64_t Windows::end_of(std::span<const std::uint16_t> counts, std::int64_t known) const {
+  std::size_t first = sorted_.size(); // that is not among them
+  std::size_t at = 0;
+  for (std::size_t local = 0; local < counts.size(); ++local) {
+    const std::uint32_t* const positions = &position_[local * views_->m];
+    if (counts[local] < views_->m) first = std::min<std::size_t>(first, positions[counts[local]]);
+    if (counts[local] > 0) at = std::max<std::size_t>(at, positions[counts[local] - 1U] + 1U);
+  }
+  std::int64_t end = known;
+  for (std::int64_t work = 0; at > 0 && latest_end_[at - 1] + work > end;) {
+    if (at <= first) return latest_end_[at - 1] + work;
+    const Entry& entry = sorted_[--at];
+    if (entry.index >= counts[entry.local]) continue;
+    work += entry.duration;
+    end = std::max(end, entry.head + work);
   }
   return end;
 }
@@ -191,7 +176,7 @@ bool Windows::visit(std::size_t d, std::uint32_t s) {
   const bool is_limited = view.take[s] > 0 && views_->instance.capacity[stage] != unlimited;
   const std::size_t limited = is_limited ? views_->m - changes_.first(1 - d, s) : 0; // tasks of which less may be given
   const std::size_t width = views_->on[stage].size();
-  set_begun_ = false;
+  has_snapshot_ = false;
   for (std::size_t j = 0; j < views_->m; ++j) {
     const std::size_t task = s * views_->m + j;
     const bool is_new = j >= std::min(first, changes_.first(d, s)) || has_news(d, row(d, task).first(width), s);
@@ -210,9 +195,9 @@ bool Windows::needs_memory(std::size_t d, std::size_t task) {
 bool Windows::visit_task(std::size_t d, std::size_t task) {
   const std::size_t s = task / views_->m;
   const std::size_t j = task % views_->m;
-  if (!set_begun_) {
+  if (!has_snapshot_) {
     snapshot(d, views_->stage(s));
-    begin_set();
+    has_snapshot_ = true;
   }
   const std::span<std::uint16_t> known = row(d, task).first(views_->on[views_->stage(s)].size());
   const std::span<std::uint16_t> counts{other_.data(), known.size()};
@@ -226,10 +211,7 @@ bool Windows::visit_task(std::size_t d, std::size_t task) {
   for (const View::Input& input : views_->view[d].inputs[s])
     start = std::max(start, head_[d][input.sequence * views_->m + j] + views_->duration(input.sequence) + input.lag);
   if (!fit_memory(d, task, counts) || !close_row(d, task, counts)) return false;
-  if (end_at_most(counts) > start) {
-    insert_up_to(counts);
-    start = std::max(start, set_.end());
-  }
+  start = end_of(counts, start);
   if (start > latest(d, task)) return false;
   if (start == head_[d][task] && std::ranges::equal(known, counts)) return true;
   head_[d][task] = start;
@@ -338,7 +320,7 @@ bool Windows::split_releases(std::size_t d, std::size_t task) {
   for (const std::array<std::int64_t, 2>& way : ways_) {
     set_with(d, task, *share, way, set);
     steps_ += sorted_.size() / tasks_per_step;
-    const std::int64_t end = end_of(set, latest(d, task));
+    const std::int64_t end = end_of(set, start > head_[d][task] ? head_[d][task] : latest(d, task));
     if (end > latest(d, task)) continue;
     start = std::min(start, end);
     std::ranges::transform(all, set, all.begin(), std::ranges::min);
@@ -375,7 +357,7 @@ bool Windows::try_pair(std::size_t d, std::uint32_t x, std::uint32_t y) {
   const std::size_t other = views_->local[y];
   std::size_t first = news_[d][own]; // all tasks from there on
   steps_ += views_->m;
-  set_begun_ = false;
+  has_snapshot_ = false;
   for (std::size_t j = 0; j < views_->m; ++j) {
     const std::size_t task = x * views_->m + j;
     const std::span<std::uint16_t> counts = row(d, task).first(width);
@@ -406,17 +388,10 @@ bool Windows::ends_too_late(std::size_t d, std::size_t task, std::size_t behind)
   const std::span<const std::uint16_t> counts = row(d, task).first(width);
   const std::span<const std::uint16_t> its = row(d, behind).first(width);
   const std::size_t own = views_->local[task / views_->m];
-  const std::size_t here = own * views_->m + task % views_->m;
-  if (std::max({end_at_most(counts), end_at_most(its), latest_end_[position_[here]]}) <= latest(d, behind))
-    return false;
-  if (!set_begun_) begin_set();
-  insert_up_to(counts);
-  insert_up_to(its);
-  if (counts_[own] <= task % views_->m) {
-    insert(here);
-    counts_[own] = static_cast<std::uint16_t>(task % views_->m + 1);
-  }
-  return set_.end() > latest(d, behind);
+  const std::span<std::uint16_t> all{other_.data(), width};
+  std::ranges::transform(counts, its, all.begin(), std::ranges::max);
+  all[own] = std::max(all[own], static_cast<std::uint16_t>(task % views_->m + 1));
+  return end_of(all, latest(d, behind)) > latest(d, behind);
 }
 
 /// Whether a task of another sequence before it has changed.

@@ -2,7 +2,6 @@
 // Windows: what must hold of every order that ends by a given time. The rules and their proofs: docs/synthesis.md.
 
 #include "changes.hpp"
-#include "earliest_end.hpp"
 #include "views.hpp"
 
 namespace ppsim::synthesis {
@@ -100,11 +99,7 @@ private:
                                               std::int64_t room);
   [[nodiscard]] std::vector<Idle> idle(std::size_t d, std::size_t stage) const;
   void snapshot(std::size_t d, std::size_t stage);
-  void begin_set();
-  void insert(std::size_t local_task);
-  void insert_up_to(std::span<const std::uint16_t> to);
-  [[nodiscard]] std::int64_t end_at_most(std::span<const std::uint16_t> counts) const;
-  [[nodiscard]] std::int64_t end_of(std::span<const std::uint16_t> counts, std::int64_t latest) const;
+  [[nodiscard]] std::int64_t end_of(std::span<const std::uint16_t> counts, std::int64_t known) const;
   /// How many tasks of sequence `local` run before it in view `d`, at most.
   [[nodiscard]] std::uint16_t at_most(std::size_t d, std::size_t task, std::size_t local) const {
     return static_cast<std::uint16_t>(views_->m - row(1 - d, views_->turned(task))[local]);
@@ -141,9 +136,8 @@ private:
   std::vector<std::uint32_t> position_;           // there, by local * m + j
   std::vector<std::uint16_t> next_;               // of each sequence, to be sorted in
   std::vector<std::array<std::int64_t, 2>> ways_; // in which two sequences share what a task needs
-  EarliestEnd set_;
-  bool set_begun_ = false;
-  std::vector<std::uint16_t> counts_, other_; // counts_: what is in the set
+  bool has_snapshot_ = false;                     // of the sequence in hand
+  std::vector<std::uint16_t> other_;
 };
 
 } // namespace ppsim::synthesis
