@@ -14,9 +14,11 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <mutex>
 
 #include "find_split.hpp"
 #include "link_stages.hpp"
+#include "pair_pieces.hpp"
 #include "splits.hpp"
 #include "synthesis_instance.hpp"
 
@@ -45,6 +47,8 @@ void check_synthesis(const RunSpec& spec, const SynthesisRequest& request) {
   if (spec.balance && spec.optimizer_step == OptimizerStep::per_stage)
     problems.add(spec.place_of("balance"), "splits are compared by makespan, but stages do not meet between steps",
                  "leave one of them out, or give the split as `layout`");
+  if (spec.balance && spec.pair && spec.pair->kind != PairRule::Kind::sum && spec.pair->kind != PairRule::Kind::serial)
+    problems.add(spec.place_of("balance"), "splits are compared without overlapped pairs", "leave it or `pair` out");
   if (spec.forward_only) problems.add(spec.place_of("forward-only"), "forwards have only one order", "leave it out");
   if (spec.release_outputs)
     problems.add(spec.place_of("release-outputs"), "the search does not cover when transfers free outputs",
@@ -121,12 +125,35 @@ void check_by_microbatch(const RunSpec& spec, const SynthesisRequest& request, b
   problems.throw_if_any();
 }
 
+/// What the search cannot do if pairs overlap.
+void check_pairs(const RunSpec& spec, bool by_interval, bool by_microbatch) {
+  Problems problems;
+  if (by_interval)
+    problems.add(spec.place_of("pair"), "orders with overlapped pairs are not searched for a step time per stage",
+                 "leave it out, or use `objective` makespan");
+  if (by_microbatch)
+    problems.add(spec.place_of("pair"), "orders with overlapped pairs are searched only if microbatches cost the same",
+                 "leave it out, or give the mean costs of each chunk");
+  problems.throw_if_any();
+}
+
 /// The orders of schedules by name that are of this placement, for a search to start from; and the best that fits.
 struct NamedOrders {
   std::vector<synthesis::Order> orders;
-  std::optional<NamedOrder> best;
+  std::vector<synthesis::PiecePlan> pieces = {}; ///< the same with pairs
+  std::optional<NamedOrder> best = {};
   void name(std::string_view name, Duration length) {
     if (!best || length < best->length) best = {std::string{name}, length};
+  }
+  /// With its pairs. False: it is not of these pieces, does not fit, or does not run.
+  bool add(const Schedule& schedule, std::span<const StageId> placement, std::span<const Pass> passes,
+           const synthesis::Pieces& of) {
+    std::optional<synthesis::Order> order = as_pieces(schedule, placement, passes, of);
+    std::optional<synthesis::PiecePlan> plan = order ? run(of, *std::move(order)) : std::nullopt;
+    if (!plan) return false;
+    orders.push_back(plan->plan.order);
+    pieces.push_back(*std::move(plan));
+    return true;
   }
 };
 
@@ -150,32 +177,69 @@ bool is_by_microbatch(const Schedule& schedule) {
   return true;
 }
 
-NamedOrders named_orders(const RunSpec& spec, const TaskGraph& plain, std::span<const Pass> passes,
-                         const synthesis::Instance& instance, bool by_interval, const synthesis::Durations& durations) {
-  const std::vector<StageId> placement = placement_of(plain.schedule());
+/// What orders are sought for.
+struct Sought {
+  TaskGraph plain;
+  synthesis::Durations durations; ///< of each task, if microbatches differ
+  synthesis::Pieces pieces;
+  std::span<const Pass> passes;
+  bool by_interval = false;
+  [[nodiscard]] bool pairs() const { return !pieces.joints.empty(); }
+};
+
+/// `made`: what that schedule is by name.
+void add_named(const Sought& sought, std::string_view name, const Schedule& made, std::span<const StageId> placement,
+               NamedOrders& named) {
+  if (made.asynchronous()) return;
+  if (sought.pairs()) {
+    if (named.add(made, placement, sought.passes, sought.pieces))
+      named.name(name, Duration{named.pieces.back().plan.makespan});
+    return;
+  }
+  const synthesis::Instance& instance = sought.pieces.instance;
+  const Schedule schedule = made.taken_apart();
+  std::optional<synthesis::Order> order = as_order(schedule, placement, sought.passes);
+  if (!order || !fits(instance, *order)) return;
+  if (!sought.durations.empty() && !is_by_microbatch(schedule)) return; // it is not the order that would be timed
+  const bool is_as_made = as_schedule("", made.shape(), *order, sought.passes) == made; // no backward or pair was split
+  order = with_transfers(sought.plain, instance, sought.passes, *std::move(order));
+  if (!order) return;
+  const std::optional<Duration> length = length_of(sought.by_interval, instance, *order, sought.durations);
+  if (!length) return;
+  if (is_as_made) named.name(name, *length);
+  named.orders.push_back(std::move(*order));
+}
+
+NamedOrders named_orders(const RunSpec& spec, const Sought& sought) {
+  const std::vector<StageId> placement = placement_of(sought.plain.schedule());
   NamedOrders named;
   for (const Generator* const generator : generators()) {
-    ScheduleRequest request{.shape = plain.schedule().shape()};
+    ScheduleRequest request{.shape = sought.plain.schedule().shape()};
     if (generator->takes("activation-limit")) request.activation_limit = spec.activation_limit;
     try {
       check_request(*generator, request);
-      if (generator->place(request) != placement) continue;
-      const Schedule made = make_schedule(*generator, request, plain.scenario());
-      const Schedule schedule = made.taken_apart();
-      std::optional<synthesis::Order> order = as_order(schedule, placement, passes);
-      if (!order || schedule.asynchronous() || !fits(instance, *order)) continue;
-      if (!durations.empty() && !is_by_microbatch(schedule)) continue; // it is not the order that would be timed
-      const bool is_as_made = as_schedule("", request.shape, *order, passes) == made; // no backward or pair was split
-      order = with_transfers(plain, instance, passes, *std::move(order));
-      if (!order) continue;
-      const std::optional<Duration> length = length_of(by_interval, instance, *order, durations);
-      if (!length) continue;
-      if (is_as_made) named.name(generator->name, *length);
-      named.orders.push_back(std::move(*order));
+      if (generator->place(request) == placement)
+        add_named(sought, generator->name, make_schedule(*generator, request, sought.plain.scenario()), placement,
+                  named);
     } catch (const Error&) { // it refuses the request, or has no room
     }
   }
   return named;
+}
+
+void add_starts(const SynthesisRequest& request, const Sought& sought, NamedOrders& named) {
+  const auto& [plain, durations, pieces, passes, by_interval] = sought;
+  const std::vector<StageId> placement = placement_of(plain.schedule());
+  for (const Schedule& start : request.starts) {
+    if (start.shape() != plain.schedule().shape()) continue;
+    if (sought.pairs()) {
+      named.add(start, placement, passes, pieces);
+      continue;
+    }
+    std::optional<synthesis::Order> order = as_order(start, placement, passes);
+    if (order) order = with_transfers(plain, pieces.instance, passes, *std::move(order));
+    if (order) named.orders.push_back(*std::move(order));
+  }
 }
 
 /// "F0", "I0", "W0", ... "F0>1"
@@ -207,6 +271,27 @@ std::optional<synthesis::Order> search_makespan(const synthesis::SearchOptions& 
   result.length = result.makespan;
   result.bound = Duration{result.found.bound};
   return result.found.plan->order;
+}
+
+std::optional<synthesis::Order> search_pieces(const synthesis::Pieces& pieces, std::vector<synthesis::PiecePlan> known,
+                                              synthesis::SearchOptions options, SynthesizedOrder& result) {
+  PieceSearch search{pieces, options.seed, std::move(known)};
+  options.as_run = [&](synthesis::Plan plan) { return search.as_run(std::move(plan)); };
+  synthesis::Found& found = result.found = synthesis::search(result.instance, options);
+  if (!search.best()) return std::nullopt;
+  const auto makespan = [&] { return search.best()->plan.makespan; };
+  std::mutex asking;
+  const synthesis::Progress reached{found.effort, makespan(), found.bound};
+  found.steps += search.finish(options.effort, found.bound, options.threads, [&] {
+    const std::scoped_lock lock{asking};
+    return options.go_on && !options.go_on(reached);
+  });
+  found.plan = search.best()->plan;
+  if (found.history.empty() || found.history.back().makespan > makespan())
+    found.history.push_back({found.steps, makespan(), found.bound});
+  result.makespan = result.length = Duration{makespan()};
+  result.bound = Duration{found.bound};
+  return search.best()->order;
 }
 
 std::optional<synthesis::Order> search_interval(const RunSpec& spec, const synthesis::SearchOptions& options,
@@ -243,57 +328,70 @@ void use_means(const RunSpec& spec, const SynthesisRequest& request, bool by_int
   result.by_microbatch = true;
 }
 
-SynthesizedOrder synthesize_split(const RunSpec& spec, const SynthesisRequest& request,
-                                  const ChunkPlacement& placement) {
+Sought sought(const RunSpec& spec, const SynthesisRequest& request, const ChunkPlacement& placement) {
   const Shape shape{.stages = *spec.stages, .microbatches = *spec.microbatches, .vpp = placement.vpp};
-  const std::vector<StageId> chunk_stage = placement.place(shape);
   const std::span<const Pass> passes = sequence_passes(request.splits_backward);
-  BuiltRun built = build_run(with_order(spec, plain_order(shape, chunk_stage, request.splits_backward), "synthesis"));
+  BuiltRun built =
+      build_run(with_order(spec, plain_order(shape, placement.place(shape), request.splits_backward), "synthesis"));
   check_scenario(spec, built.scenario);
   const bool by_interval =
       request.objective == Objective::step_time && built.scenario.update.step == OptimizerStep::per_stage;
   const bool has_links = built.scenario.network.model == TransferModel::link;
   built.scenario.network.model = TransferModel::latency;
   TaskGraph plain = lower(built.schedule, built.scenario, "synthesis");
-  const synthesis::Durations durations = uneven_durations(plain);
-  if (has_links && durations.empty() && !by_interval) { // on a link the transfers of two steps may alternate
+  synthesis::Durations durations = uneven_durations(plain);
+  synthesis::Pieces pieces = pieces_of(plain, passes, make_instance(plain, spec.activation_limit));
+  const bool pairs = !pieces.joints.empty();
+  if (pairs) check_pairs(spec, by_interval, !durations.empty());
+  if (has_links && durations.empty() && !by_interval && !pairs) { // on a link the transfers of two steps may alternate
     built.scenario.network.model = TransferModel::link;
     plain = lower(std::move(built.schedule), std::move(built.scenario), "synthesis");
+    pieces.instance = make_instance(plain, spec.activation_limit);
   }
+  return {std::move(plain), std::move(durations), std::move(pieces), passes, by_interval};
+}
+
+SynthesizedOrder synthesize_split(const RunSpec& spec, const SynthesisRequest& request,
+                                  const ChunkPlacement& placement) {
+  const Sought of = sought(spec, request, placement);
+  const auto& [plain, durations, pieces, passes, by_interval] = of;
+  const Shape& shape = plain.schedule().shape();
   SynthesizedOrder result{.placement = placement,
                           .spec = {},
                           .objective = request.objective,
                           .transfers = plain.scenario().network.model,
                           .best_named = std::nullopt,
-                          .instance = make_instance(plain, spec.activation_limit),
+                          .instance = relaxed(pieces),
+                          .pairs = of.pairs(),
                           .found = {},
                           .sequence_names = {}};
   result.sequence_names = sequence_names(shape.chunks(), passes, result.instance);
   check_room(spec, placement, plain, passes.size(), result.instance); // first: static bytes may be beyond the limit
   if (!durations.empty()) use_means(spec, request, by_interval, durations, result);
   if (const auto fault = fault_of(result.instance)) throw cannot_be_searched(spec, *fault, result.transfers);
-  NamedOrders named = named_orders(spec, plain, passes, result.instance, by_interval, durations);
+  NamedOrders named = named_orders(spec, of);
   result.best_named = std::move(named.best);
-  for (const Schedule& start : request.starts) {
-    if (start.shape() != shape) continue;
-    std::optional<synthesis::Order> order = as_order(start, chunk_stage, passes);
-    if (order) order = with_transfers(plain, result.instance, passes, *std::move(order));
-    if (order) named.orders.push_back(*std::move(order));
-  }
+  add_starts(request, of, named);
   synthesis::SearchOptions options{.effort = request.effort,
                                    .seed = request.seed,
                                    .gap_ppm = request.gap_ppm,
                                    .starts = std::move(named.orders),
                                    .threads = request.threads,
                                    .go_on = {}};
-  if (result.instance.stages() > shape.stages)
-    options.as_run = [&](synthesis::Plan plan) {
-      plan.order.resize(shape.stages);
-      return run(result.instance, with_transfers(plain, result.instance, passes, std::move(plan.order)).value())
-          .value();
-    };
   if (request.go_on)
     options.go_on = [&](const synthesis::Progress& progress) { return request.go_on(placement, progress); };
+  if (of.pairs()) {
+    const auto order = search_pieces(pieces, std::move(named.pieces), std::move(options), result);
+    if (order)
+      result.spec = with_order(spec, as_schedule("synthesized", shape, *order, passes, pieces), "synthesized order");
+    return result;
+  }
+  if (result.instance.stages() > shape.stages)
+    options.as_run = [&](synthesis::Plan plan) {
+      plan.order.resize(of.plain.schedule().shape().stages);
+      return run(result.instance, with_transfers(of.plain, result.instance, of.passes, std::move(plan.order)).value())
+          .value();
+    };
   std::optional<synthesis::Order> order =
       by_interval ? search_interval(spec, options, result) : search_makespan(options, durations, result);
   if (!order) return result;
@@ -422,10 +520,12 @@ Certificate certificate_of(const SynthesizedOrder& order) {
   }
   for (const synthesis::Arc& arc : instance.arcs)
     certificate.instance.arcs.push_back({arc.from, arc.to, Duration{arc.lag}});
-  certificate.order.emplace();
-  for (const std::vector<std::uint16_t>& stage : order.found.plan->order)
-    certificate.order->emplace_back(stage.begin(), stage.end());
-  certificate.makespan = Duration{order.found.plan->makespan};
+  if (!order.pairs) { // else the bound is one for shorter durations
+    certificate.order.emplace();
+    for (const std::vector<std::uint16_t>& stage : order.found.plan->order)
+      certificate.order->emplace_back(stage.begin(), stage.end());
+    certificate.makespan = Duration{order.found.plan->makespan};
+  }
   certificate.lower_bound = Duration{order.found.bound};
   for (const synthesis::Case& each : order.found.cases)
     certificate.cases.push_back({each.view, each.sequence, each.index, Duration{each.time}});

@@ -203,7 +203,7 @@ bool Cases::try_batch() {
     work.again.push_back(trial);
   }
   if (work.again.empty()) return true;
-  work.found = true;
+  work.found = bring_something_ = true;
   work.missed = 0;
   for (Arm& each : arms_) each.tried = 0;
   const std::uint64_t before = work.windows.steps();

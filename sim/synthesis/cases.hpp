@@ -27,6 +27,8 @@ public:
                              const std::function<bool()>& goes_on);
   /// All steps of windows so far.
   [[nodiscard]] std::uint64_t steps() const { return steps_; }
+  /// Whether a task that cannot start early was ever found.
+  [[nodiscard]] bool bring_something() const { return bring_something_; }
 
 private:
   /// Tasks of a stage, each supposed to start in the first 1 / (1 + divisor) of its window. What brought the last case
@@ -84,6 +86,7 @@ private:
   std::uint64_t patience_;        ///< steps at a makespan before a shorter one is tried
   std::int64_t open_ = unlimited; ///< the least makespan at which nothing was left to try
   std::uint64_t steps_ = 0;
+  bool bring_something_ = false;
 };
 
 } // namespace ppsim::synthesis

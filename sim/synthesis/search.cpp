@@ -92,6 +92,7 @@ private:
 
   void offer(std::optional<Plan> plan) {
     if (!plan) return;
+    if (options_.as_run) plan = options_.as_run(*std::move(plan));
     if (!found_.plan || plan->makespan < found_.plan->makespan) found_.plan = *plan;
     note(found_.plan->makespan);
     const std::int64_t length = plan->makespan;
@@ -111,7 +112,7 @@ private:
   bool take(Part part) {
     if (options_.as_run) part.noted.clear(); // it may not run like that
     add_steps(found_, part);
-    for (Plan& plan : part.plans) offer(options_.as_run ? options_.as_run(std::move(plan)) : std::move(plan));
+    for (Plan& plan : part.plans) offer(std::move(plan));
     if (found_.plan && orders_left_ > 0) --orders_left_;
     return done();
   }
@@ -264,7 +265,8 @@ private:
 
   /// Rule 8, at makespans between the bound and the best order.
   void try_cases() {
-    std::uint64_t left = options_.case_steps << std::min<std::uint64_t>(quiet_, 3); // where orders get no better
+    std::uint64_t left = options_.case_steps;
+    if (cases_.bring_something()) left <<= std::min<std::uint64_t>(quiet_, 3); // where orders get no better
     while (left > 0 && !done()) {
       const std::uint64_t before = cases_.steps();
       std::optional<Cases::Proof> proof =

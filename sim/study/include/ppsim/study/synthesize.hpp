@@ -71,6 +71,8 @@ struct SynthesizedOrder {
       {};                     ///< where stages do not meet between steps: the bound is that of this stage's span
   bool by_microbatch = false; ///< microbatches differ: `instance` has their mean durations. Lengths, `bound` and
                               ///< `found` are those of the true durations; `bound` covers any order of microbatches
+  bool pairs = false;         ///< pairs overlap: `instance` has shorter durations (relaxed()), for which there is a
+                              ///< bound. Lengths and `found` are those of the order of pieces
   synthesis::Found found;     ///< of `instance`, or the span_instance() of that stage; `history` has lengths
   std::vector<std::string> sequence_names; ///< "F0", by chunk, and "F0>1" for transfers: for people
   [[nodiscard]] double gap() const { return fraction(length - bound, bound); }
