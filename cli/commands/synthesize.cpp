@@ -34,7 +34,7 @@ namespace ppsim::cli::synthesize_command {
 namespace {
 
 /// Default number of rounds (docs/synthesis.md has their duration).
-constexpr std::uint64_t usual_effort = 3;
+constexpr std::uint64_t usual_effort = 4;
 
 struct Synthesized {
   Synthesis synthesis;

@@ -14,9 +14,9 @@ namespace ppsim::test {
 
 /// All orders of the tasks of one stage that have each microbatch's tasks in the order of `tasks`, and each task by
 /// rising microbatch. `pairs`: also with any neighbours that can be an overlapped pair.
-class StageOrders {
+class TaskOrders {
 public:
-  StageOrders(std::vector<Task> tasks, std::size_t microbatches, bool pairs)
+  TaskOrders(std::vector<Task> tasks, std::size_t microbatches, bool pairs)
       : tasks_{std::move(tasks)}, next_(microbatches), pairs_{pairs} {}
 
   std::vector<std::vector<Task>> all() && {
@@ -90,7 +90,7 @@ inline std::optional<Duration> least_of_all(const SynthesizedOrder& found, const
   std::vector<std::vector<std::vector<Task>>> of_stage;
   std::size_t count = 1;
   for (const StageId stage : shape.stage_ids()) {
-    of_stage.push_back(StageOrders{tasks_of(placement, stage, passes), shape.microbatches, pairs}.all());
+    of_stage.push_back(TaskOrders{tasks_of(placement, stage, passes), shape.microbatches, pairs}.all());
     count *= of_stage.back().size();
   }
   if (count > most_orders) return std::nullopt;
@@ -108,9 +108,9 @@ inline std::optional<Duration> least_of_all(const SynthesizedOrder& found, const
   return least;
 }
 
-class Draw {
+class DrawnTimes {
 public:
-  explicit Draw(std::uint32_t seed) : random_{seed} {}
+  explicit DrawnTimes(std::uint32_t seed) : random_{seed} {}
   std::size_t from(std::size_t low, std::size_t high) { return low + random_() % (high - low + 1); }
   Duration ms(std::size_t low, std::size_t high) {
     return Duration{1'000'000 * static_cast<std::int64_t>(from(low, high))};

@@ -90,7 +90,7 @@ int cases_shown(const CertificateInstance& instance, const Shortest& shortest, s
 
 TEST_CASE("No case excludes the best order, and many show that its tasks start no earlier") {
   int tight = 0;
-  for (std::uint32_t seed = 1; seed <= 300; ++seed) {
+  for (std::uint32_t seed = 1; seed <= 60; ++seed) {
     Draw draw{seed};
     const CertificateInstance instance = small_pipeline(draw);
     const std::optional<Shortest> shortest = try_all_orders(instance, 5000);
@@ -99,7 +99,7 @@ TEST_CASE("No case excludes the best order, and many show that its tasks start n
     CHECK(cases_shown(instance, *shortest, 1) == 0);
     tight += cases_shown(instance, *shortest, 0);
   }
-  CHECK(tight == 3808);
+  CHECK(tight == 722);
 }
 
 TEST_CASE("No proven bound exceeds the best order of a small pipeline") {

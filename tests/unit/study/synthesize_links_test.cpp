@@ -21,7 +21,7 @@ constexpr std::size_t most_orders = 2000;
 TEST_CASE("No order that the engine runs with one transfer at a time per link beats the bound with links as stages") {
   constexpr std::array whole{Pass::forward, Pass::backward};
   constexpr std::array split{Pass::forward, Pass::input_grad, Pass::weight_grad};
-  Draw draw{20261126};
+  DrawnTimes draw{20261126};
   std::size_t tried = 0, above_latency = 0, exact = 0;
   for (std::size_t i = 0; i < tries; ++i) {
     const ChunkPlacement placement = find_chunk_placement(std::array{"linear", "v", "loop:2"}[i % 3]).value();

@@ -18,7 +18,7 @@ constexpr std::size_t most_orders = 10'000;
 constexpr std::array whole{Pass::forward, Pass::backward};
 constexpr std::array split{Pass::forward, Pass::input_grad, Pass::weight_grad};
 
-PairRule draw_rule(Draw& draw) {
+PairRule draw_rule(DrawnTimes& draw) {
   constexpr std::array kinds{PairRule::Kind::max, PairRule::Kind::factor, PairRule::Kind::hide};
   return {.kind = kinds[draw.from(0, 2)], .factor_ppm = 100'000 * static_cast<std::int64_t>(draw.from(3, 9))};
 }
@@ -45,7 +45,7 @@ RunSpec usual(PairRule::Kind kind) {
 } // namespace
 
 TEST_CASE("No order with pairs that the engine runs beats the bound, and the best one is found") {
-  Draw draw{20261127};
+  DrawnTimes draw{20261127};
   std::size_t tried = 0, best = 0, with_pairs = 0;
   for (std::size_t i = 0; i < tries; ++i) {
     const char* const placement = std::array{"linear", "v", "loop:2"}[i % 3];
