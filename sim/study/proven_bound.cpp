@@ -1,6 +1,5 @@
 #include "ppsim/study/proven_bound.hpp"
 
-#include "ppsim/graph/detail/dag.hpp"
 #include "ppsim/synthesis/search.hpp"
 
 #include <algorithm>
@@ -27,7 +26,7 @@ bool can_be_bounded(const TaskGraph& graph) {
   if (scenario.memory.release_outputs) return false;
   if (scenario.network.slices > 1 || (scenario.recompute.is_on() && scenario.recompute.microbatches_without > 0))
     return false;
-  return !graph.dag().wiring->has_pairs || !scenario.costs.differ_by_microbatch();
+  return !pairs_overlap(scenario) || !scenario.costs.differ_by_microbatch();
 }
 
 } // namespace
@@ -50,7 +49,8 @@ std::optional<ProvenBound> find_bound(const TaskGraph& graph, const Report& repo
     for (std::size_t stage = 0; stage < report.stages.size(); ++stage)
       instance.capacity[stage] = knows_sizes ? report.stages[stage].peak_activation_bytes.count()
                                              : static_cast<std::int64_t>(report.stages[stage].peak_live_activations);
-  if (graph.dag().wiring->has_pairs) instance = relaxed(pieces_of(plain, sequence_passes(splits), std::move(instance)));
+  if (!plain.scenario().costs.differ_by_microbatch())
+    instance = relaxed(pieces_of(plain, sequence_passes(splits), std::move(instance)));
   if (fault_of(instance) || !fits(instance, *own)) return std::nullopt;
   return ProvenBound{Duration{proven_makespan(plain, instance, *std::move(own))}, !splits, by_limit};
 }

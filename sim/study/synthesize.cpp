@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <mutex>
 
 #include "find_split.hpp"
 #include "link_stages.hpp"
@@ -47,8 +46,6 @@ void check_synthesis(const RunSpec& spec, const SynthesisRequest& request) {
   if (spec.balance && spec.optimizer_step == OptimizerStep::per_stage)
     problems.add(spec.place_of("balance"), "splits are compared by makespan, but stages do not meet between steps",
                  "leave one of them out, or give the split as `layout`");
-  if (spec.balance && spec.pair && spec.pair->kind != PairRule::Kind::sum && spec.pair->kind != PairRule::Kind::serial)
-    problems.add(spec.place_of("balance"), "splits are compared without overlapped pairs", "leave it or `pair` out");
   if (spec.forward_only) problems.add(spec.place_of("forward-only"), "forwards have only one order", "leave it out");
   if (spec.release_outputs)
     problems.add(spec.place_of("release-outputs"), "the search does not cover when transfers free outputs",
@@ -125,15 +122,30 @@ void check_by_microbatch(const RunSpec& spec, const SynthesisRequest& request, b
   problems.throw_if_any();
 }
 
+/// What each task takes, if microbatches differ; else nothing.
+synthesis::Durations uneven_durations(const TaskGraph& plain) {
+  if (!plain.scenario().costs.differ_by_microbatch()) return {};
+  synthesis::Durations durations = durations_of(plain);
+  if (!synthesis::first_uneven(plain.schedule().shape().microbatches, durations)) return {};
+  return durations;
+}
+
 /// What the search cannot do if pairs overlap.
-void check_pairs(const RunSpec& spec, bool by_interval, bool by_microbatch) {
+void check_pairs(const RunSpec& spec, bool by_interval, const TaskGraph& plain) {
   Problems problems;
   if (by_interval)
     problems.add(spec.place_of("pair"), "orders with overlapped pairs are not searched for a step time per stage",
                  "leave it out, or use `objective` makespan");
-  if (by_microbatch)
+  if (!uneven_durations(plain).empty())
     problems.add(spec.place_of("pair"), "orders with overlapped pairs are searched only if microbatches cost the same",
                  "leave it out, or give the mean costs of each chunk");
+  constexpr std::size_t most_chunks = 64; // of a stage: pairs of chunks are numbered
+  if (plain.schedule().shape().vpp > most_chunks)
+    problems.add(spec.place_of("pair"),
+                 fmt::format("orders with overlapped pairs are searched for up to {} chunks per "
+                             "stage, not {}",
+                             most_chunks, plain.schedule().shape().vpp),
+                 "leave it out, or use another `placement`");
   problems.throw_if_any();
 }
 
@@ -273,25 +285,15 @@ std::optional<synthesis::Order> search_makespan(const synthesis::SearchOptions& 
   return result.found.plan->order;
 }
 
-std::optional<synthesis::Order> search_pieces(const synthesis::Pieces& pieces, std::vector<synthesis::PiecePlan> known,
-                                              synthesis::SearchOptions options, SynthesizedOrder& result) {
-  PieceSearch search{pieces, options.seed, std::move(known)};
-  options.as_run = [&](synthesis::Plan plan) { return search.as_run(std::move(plan)); };
-  synthesis::Found& found = result.found = synthesis::search(result.instance, options);
-  if (!search.best()) return std::nullopt;
-  const auto makespan = [&] { return search.best()->plan.makespan; };
-  std::mutex asking;
-  const synthesis::Progress reached{found.effort, makespan(), found.bound};
-  found.steps += search.finish(options.effort, found.bound, options.threads, [&] {
-    const std::scoped_lock lock{asking};
-    return options.go_on && !options.go_on(reached);
-  });
-  found.plan = search.best()->plan;
-  if (found.history.empty() || found.history.back().makespan > makespan())
-    found.history.push_back({found.steps, makespan(), found.bound});
-  result.makespan = result.length = Duration{makespan()};
-  result.bound = Duration{found.bound};
-  return search.best()->order;
+std::optional<synthesis::Order> search_with_pairs(const synthesis::Pieces& pieces,
+                                                  std::vector<synthesis::PiecePlan> known,
+                                                  synthesis::SearchOptions options, SynthesizedOrder& result) {
+  FoundPieces found = search_pieces(pieces, result.instance, std::move(known), std::move(options));
+  if (!found.order) return std::nullopt;
+  result.found = std::move(found.found);
+  result.makespan = result.length = Duration{result.found.plan->makespan};
+  result.bound = Duration{result.found.bound};
+  return std::move(found.order);
 }
 
 std::optional<synthesis::Order> search_interval(const RunSpec& spec, const synthesis::SearchOptions& options,
@@ -307,14 +309,6 @@ std::optional<synthesis::Order> search_interval(const RunSpec& spec, const synth
   result.span_of = found.stage;
   result.found = std::move(found.found);
   return std::move(found.order);
-}
-
-/// What each task takes, if microbatches differ; else nothing.
-synthesis::Durations uneven_durations(const TaskGraph& plain) {
-  if (!plain.scenario().costs.differ_by_microbatch()) return {};
-  synthesis::Durations durations = durations_of(plain);
-  if (!synthesis::first_uneven(plain.schedule().shape().microbatches, durations)) return {};
-  return durations;
 }
 
 /// Gives the instance mean durations.
@@ -340,9 +334,10 @@ Sought sought(const RunSpec& spec, const SynthesisRequest& request, const ChunkP
   built.scenario.network.model = TransferModel::latency;
   TaskGraph plain = lower(built.schedule, built.scenario, "synthesis");
   synthesis::Durations durations = uneven_durations(plain);
-  synthesis::Pieces pieces = pieces_of(plain, passes, make_instance(plain, spec.activation_limit));
-  const bool pairs = !pieces.joints.empty();
-  if (pairs) check_pairs(spec, by_interval, !durations.empty());
+  const bool pairs = pairs_overlap(built.scenario);
+  if (pairs) check_pairs(spec, by_interval, plain);
+  synthesis::Pieces pieces{make_instance(plain, spec.activation_limit), {}};
+  if (pairs) pieces = pieces_of(plain, passes, std::move(pieces.instance));
   if (has_links && durations.empty() && !by_interval && !pairs) { // on a link the transfers of two steps may alternate
     built.scenario.network.model = TransferModel::link;
     plain = lower(std::move(built.schedule), std::move(built.scenario), "synthesis");
@@ -381,7 +376,7 @@ SynthesizedOrder synthesize_split(const RunSpec& spec, const SynthesisRequest& r
   if (request.go_on)
     options.go_on = [&](const synthesis::Progress& progress) { return request.go_on(placement, progress); };
   if (of.pairs()) {
-    const auto order = search_pieces(pieces, std::move(named.pieces), std::move(options), result);
+    const auto order = search_with_pairs(pieces, std::move(named.pieces), std::move(options), result);
     if (order)
       result.spec = with_order(spec, as_schedule("synthesized", shape, *order, passes, pieces), "synthesized order");
     return result;
@@ -428,6 +423,9 @@ SynthesizedOrder balance_synthesis(const RunSpec& spec, SynthesisRequest request
   Schedule plain = plain_order(shape, placement.place(shape), request.splits_backward);
   const BuiltRun built = build_run(with_order(spec, std::move(plain), "synthesis"));
   check_scenario(spec, built.scenario);
+  if (pairs_overlap(built.scenario))
+    throw Error{ExitCode::bad_input, Problem{spec.place_of("balance"), "splits are compared without overlapped pairs",
+                                             "leave it or `pair` out"}};
   check_layers(spec, built);
   std::optional<SynthesizedOrder> start = synthesize_start(spec, request, placement);
   std::optional<synthesis::Order> first;

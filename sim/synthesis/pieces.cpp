@@ -14,6 +14,7 @@ constexpr std::size_t least_memory = 50; // moves: one is taken that is no worse
 constexpr std::uint64_t memory_share = 500; // of all moves
 constexpr std::size_t furthest = 8;         // positions that a move goes
 constexpr std::uint64_t moves_between_asking = 500;
+constexpr std::uint64_t steps_of_checks = 2'000'000; // tasks times joints that are tried one by one
 
 struct Place {
   std::uint32_t stage = 0, position = 0;
@@ -194,10 +195,11 @@ private:
   std::size_t last_ = 0; // the task that ends last
 };
 
-/// Makes joints of neighbours on a stage that are shorter so. `checks`: only those that fit and run, one by one.
-void join_neighbours(PieceOrder& pieced, std::size_t at, bool checks) {
+/// Makes joints of neighbours on a stage that are shorter so. `checks`: only those that fit and run, one by one, and no
+/// more than so many tries, which count down; none: all at once.
+void join_neighbours(PieceOrder& pieced, std::size_t at, std::uint64_t* checks) {
   std::vector<std::uint16_t>& stage = pieced.order[at];
-  for (std::size_t i = 0; i + 1 < stage.size();) {
+  for (std::size_t i = 0; i + 1 < stage.size() && (checks == nullptr || *checks > 0);) {
     const std::uint16_t first = stage[i];
     const std::uint16_t second = stage[i + 1];
     const std::optional<std::uint16_t> joint = pieced.joint_of(first, second);
@@ -207,7 +209,9 @@ void join_neighbours(PieceOrder& pieced, std::size_t at, bool checks) {
     }
     stage[i] = *joint; // a third task may join
     stage.erase(stage.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-    if (!checks || pieced.fits_and_runs(at)) continue;
+    if (checks == nullptr) continue;
+    --*checks;
+    if (pieced.fits_and_runs(at)) continue;
     stage[i] = first;
     stage.insert(stage.begin() + static_cast<std::ptrdiff_t>(++i), second);
   }
@@ -316,12 +320,13 @@ std::optional<PiecePlan> run(const Pieces& pieces, Order order) {
 std::optional<PiecePlan> join(const Pieces& pieces, Order order) {
   PieceOrder pieced{pieces, std::move(order)};
   if (!pieced.fits_and_runs()) return std::nullopt;
+  std::uint64_t checks = steps_of_checks / pieces.instance.tasks();
   for (std::size_t stage = 0; stage < pieced.order.size(); ++stage) {
     const std::vector<std::uint16_t> alone = pieced.order[stage];
-    join_neighbours(pieced, stage, false);
+    join_neighbours(pieced, stage, nullptr);
     if (pieced.fits_and_runs(stage)) continue;
     pieced.order[stage] = alone;
-    join_neighbours(pieced, stage, true);
+    join_neighbours(pieced, stage, &checks);
   }
   pieced.fits_and_runs();
   return pieced.plan();

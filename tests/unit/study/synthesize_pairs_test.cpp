@@ -102,6 +102,29 @@ TEST_CASE("A synthesized order with pairs is no longer than dualpipe-v, and both
   }
 }
 
+TEST_CASE("A bound covers pairs and whole backwards, also of an order without pairs, or where only they save time") {
+  RunSpec spec = usual(PairRule::Kind::max);
+  spec.schedule = "zb-h2";
+  const Evaluation without_pairs = evaluate(spec);
+  CHECK(find_bound(without_pairs.graph, without_pairs.report).value().makespan <=
+        synthesized(usual(PairRule::Kind::max), "linear").length);
+  for (const PairRule::Kind kind : {PairRule::Kind::sum, PairRule::Kind::serial}) {
+    spec = usual(kind);
+    spec.overhead = Duration{1'000'000}; // of each task: I and W take longer than B
+    spec.schedule = "dualpipe-v";
+    const Evaluation run = evaluate(spec);
+    CHECK(find_bound(run.graph, run.report).value().makespan <= run.report.makespan);
+  }
+}
+
+TEST_CASE("Costs by microbatch are refused with pairs, also where the first microbatch saves nothing") {
+  RunSpec spec = usual(PairRule::Kind::max);
+  spec.stages = 2;
+  spec.microbatches = 2;
+  spec.forward = {Duration{0}, Duration{4'000'000}, Duration{0}, Duration{4'000'000}};
+  CHECK_THROWS_AS(synthesized(spec, "linear"), Error);
+}
+
 TEST_CASE("Pairs that save nothing are not sought") {
   for (const PairRule::Kind kind : {PairRule::Kind::sum, PairRule::Kind::serial}) {
     const SynthesizedOrder found = synthesized(usual(kind), "linear");

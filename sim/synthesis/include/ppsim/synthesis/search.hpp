@@ -35,8 +35,8 @@ struct SearchOptions {
   std::int64_t gap_ppm = 0; ///< ends where the best order is at most so many millionths longer than the bound
   std::optional<std::int64_t> start_gap_ppm = {}; ///< seeks nothing where a start is that near the first bound
   std::vector<Order> starts = {};        ///< orders from elsewhere; those that do not fit, or do not run, are left out
-  std::function<Plan(Plan)> as_run = {}; ///< what really runs instead of a plan found, in the same memory: links serve
-                                         ///< transfers by when they are ready. Starts are as they run
+  std::function<Plan(Plan)> as_run = {}; ///< what really runs instead of a plan found, or a start, in the same
+                                         ///< memory: links serve transfers by when they are ready, or tasks are pairs
   std::size_t threads = 1;               ///< runs on up to that many; their number changes nothing
   std::function<bool(const Progress&)> go_on =
       {}; ///< asked often, by one thread at a time, with what is known; false: ends, and what is known is the result
