@@ -240,16 +240,16 @@ NamedOrders named_orders(const RunSpec& spec, const Sought& sought) {
 }
 
 void add_starts(const SynthesisRequest& request, const Sought& sought, NamedOrders& named) {
-  const auto& [plain, durations, pieces, passes, by_interval] = sought;
-  const std::vector<StageId> placement = placement_of(plain.schedule());
+  const Schedule& plain = sought.plain.schedule();
+  const std::vector<StageId> placement = placement_of(plain);
   for (const Schedule& start : request.starts) {
-    if (start.shape() != plain.schedule().shape()) continue;
+    if (start.shape() != plain.shape()) continue;
     if (sought.pairs()) {
-      named.add(start, placement, passes, pieces);
+      named.add(start, placement, sought.passes, sought.pieces);
       continue;
     }
-    std::optional<synthesis::Order> order = as_order(start, placement, passes);
-    if (order) order = with_transfers(plain, pieces.instance, passes, *std::move(order));
+    std::optional<synthesis::Order> order = as_order(start, placement, sought.passes);
+    if (order) order = with_transfers(sought.plain, sought.pieces.instance, sought.passes, *std::move(order));
     if (order) named.orders.push_back(*std::move(order));
   }
 }

@@ -23,9 +23,9 @@ PairRule draw_rule(DrawnTimes& draw) {
   return {.kind = kinds[draw.from(0, 2)], .factor_ppm = 100'000 * static_cast<std::int64_t>(draw.from(3, 9))};
 }
 
-SynthesizedOrder synthesized(const RunSpec& spec, const char* placement, bool splits = true) {
+SynthesizedOrder synthesized(const RunSpec& spec, const char* placement, bool splits = true, std::uint64_t effort = 1) {
   const SynthesisRequest request{
-      .placements = {find_chunk_placement(placement).value()}, .splits_backward = splits, .effort = 1};
+      .placements = {find_chunk_placement(placement).value()}, .splits_backward = splits, .effort = effort};
   return synthesize(spec, request).orders.front();
 }
 
@@ -61,7 +61,7 @@ TEST_CASE("No order with pairs that the engine runs beats the bound, and the bes
     spec.forward_collective = {spec.forward->front() / 2};
     spec.backward_collective = {spec.input_grad->front() / 2};
     if (draw.from(0, 1) == 0) spec.activation_limit = draw.from(2, 4);
-    const SynthesizedOrder found = synthesized(spec, placement, splits);
+    const SynthesizedOrder found = synthesized(spec, placement, splits, 0);
     const std::size_t vpp = found.placement.vpp;
     const Shape shape{.stages = 2, .microbatches = *spec.microbatches, .vpp = vpp};
     const auto least = least_of_all(found, shape, spec.activation_limit, splits ? std::span<const Pass>{split} : whole,
@@ -127,11 +127,11 @@ TEST_CASE("Costs by microbatch are refused with pairs, also where the first micr
 
 TEST_CASE("Pairs that save nothing are not sought") {
   for (const PairRule::Kind kind : {PairRule::Kind::sum, PairRule::Kind::serial}) {
-    const SynthesizedOrder found = synthesized(usual(kind), "linear");
+    const SynthesizedOrder found = synthesized(usual(kind), "linear", true, 0);
     CHECK_FALSE(found.pairs);
     CHECK(certificate_of(found).order);
   }
-  const SynthesizedOrder found = synthesized(usual(PairRule::Kind::max), "linear");
+  const SynthesizedOrder found = synthesized(usual(PairRule::Kind::max), "linear", true, 0);
   CHECK(found.pairs);
   CHECK_FALSE(certificate_of(found).order);
 }
