@@ -1,37 +1,22 @@
 #include "pair_pieces.hpp"
 
-#include "ppsim/base/error.hpp"
-#include "ppsim/base/parallel.hpp"
 #include "ppsim/graph/detail/dag.hpp"
 #include "ppsim/schedule/detail/sequences.hpp"
 
 #include <algorithm>
-#include <array>
-#include <mutex>
+#include <utility>
 
 #include "synthesis_instance.hpp"
 
 namespace ppsim {
 namespace {
 
-// Tasks times moves of the search for an order that is nearly the best; of those for the best one, from each slack and
-// for each round of effort, up to so many. Few tasks need no more moves than that.
-constexpr std::uint64_t first_steps = 1'000'000, most_first_moves = 5'000;
-constexpr std::uint64_t last_steps = 25'000'000, most_last_moves = 80'000, most_effort = 10;
-constexpr std::array<std::int64_t, 6> slacks{0, 10, 20, 30, 50, 80}; // thousandths of its length
-constexpr std::int64_t near_best = 100;                              // within that part of its length
-
 /// By pass and chunk: what a task takes alone.
 using Alone = std::vector<std::pair<Task, Duration>>;
 Alone times_alone(const TaskGraph& plain, std::span<const Pass> passes) {
-  const Schedule& schedule = plain.schedule();
-  Alone alone(passes.size() * schedule.shape().chunks());
-  for (const StageId stage : schedule.stage_ids())
-    for (const TaskId id : schedule.task_ids(stage)) {
-      const Task& task = schedule.task(id);
-      const auto pass = static_cast<std::size_t>(std::ranges::find(passes, task.pass) - passes.begin());
-      if (index(task.microbatch) == 0) alone[passes.size() * task.chunk_index + pass] = {task, plain.time_alone(id)};
-    }
+  Alone alone;
+  for (const TaskId id : first_tasks(plain.schedule(), passes))
+    alone.emplace_back(plain.schedule().task(id), plain.time_alone(id));
   return alone;
 }
 
@@ -58,97 +43,6 @@ std::optional<std::uint16_t> number_of(const synthesis::Pieces& pieces, const st
   const auto joint = std::ranges::find(pieces.joints, sequences, &synthesis::Joint::sequences);
   if (joint == pieces.joints.end()) return std::nullopt;
   return narrow(pieces.instance.sequences.size() + static_cast<std::size_t>(joint - pieces.joints.begin()));
-}
-
-/// Asks SearchOptions::go_on, for several threads, also where it is not known what a search knows.
-class Asking {
-public:
-  explicit Asking(std::function<bool(const synthesis::Progress&)> go_on) : go_on_{std::move(go_on)} {}
-  bool ends(const synthesis::Progress& now) {
-    const std::scoped_lock lock{asking_};
-    last_ = {now.effort, std::min(now.makespan, last_ ? last_->makespan : now.makespan), now.bound};
-    return ask();
-  }
-  bool ends() {
-    const std::scoped_lock lock{asking_};
-    return last_ && ask();
-  }
-
-private:
-  bool ask() {
-    if (!ended_) ended_ = go_on_ && !go_on_(*last_);
-    return ended_;
-  }
-
-  std::mutex asking_;
-  std::function<bool(const synthesis::Progress&)> go_on_;
-  std::optional<synthesis::Progress> last_;
-  bool ended_ = false;
-};
-
-/// Makes the best order of pieces of the orders of tasks that a search finds.
-class PieceSearch {
-public:
-  /// `known`: begins with the best of them. `ends`: as of improve(), asked by several threads at the same time.
-  PieceSearch(const synthesis::Pieces& pieces, std::uint64_t seed, std::vector<synthesis::PiecePlan> known,
-              std::function<bool()> ends);
-
-  /// For SearchOptions::as_run.
-  synthesis::Plan as_run(synthesis::Plan plan);
-  /// Improves the best order: so many rounds of `effort`, on up to `threads` threads, whose number changes nothing,
-  /// until it takes at most `target` ns. The steps that it took.
-  std::uint64_t finish(std::uint64_t effort, std::int64_t target, std::size_t threads);
-
-  [[nodiscard]] const std::optional<synthesis::PiecePlan>& best() const { return best_; }
-
-private:
-  void take(synthesis::PiecePlan plan);
-
-  const synthesis::Pieces& pieces_;
-  std::uint64_t seed_;
-  std::function<bool()> ends_;
-  std::size_t tried_ = 0; ///< orders so far
-  std::optional<synthesis::PiecePlan> best_;
-};
-
-PieceSearch::PieceSearch(const synthesis::Pieces& pieces, std::uint64_t seed, std::vector<synthesis::PiecePlan> known,
-                         std::function<bool()> ends)
-    : pieces_{pieces}, seed_{seed}, ends_{std::move(ends)} {
-  for (synthesis::PiecePlan& plan : known) take(std::move(plan));
-}
-
-void PieceSearch::take(synthesis::PiecePlan plan) {
-  if (!best_ || plan.plan.makespan < best_->plan.makespan) best_ = std::move(plan);
-}
-
-synthesis::Plan PieceSearch::as_run(synthesis::Plan plan) {
-  std::optional<synthesis::PiecePlan> joined = join(pieces_, std::move(plan.order));
-  PPSIM_ASSERT(joined);
-  const std::int64_t best = best_ ? best_->plan.makespan : joined->plan.makespan;
-  std::uint64_t moves = std::min(most_first_moves, first_steps / pieces_.instance.tasks());
-  const std::int64_t slack = best / 1000 * slacks[tried_++ % slacks.size()];
-  if (joined->plan.makespan <= best + best / near_best)
-    joined = improve(pieces_, *std::move(joined), seed_ + tried_, moves, slack, 0, ends_);
-  synthesis::Plan as_run = joined->plan;
-  take(*std::move(joined));
-  return as_run;
-}
-
-std::uint64_t PieceSearch::finish(std::uint64_t effort, std::int64_t target, std::size_t threads) {
-  if (!best_) return 0;
-  std::array<std::optional<synthesis::PiecePlan>, slacks.size()> found;
-  std::array<std::uint64_t, slacks.size()> left{};
-  left.fill(std::min(effort, most_effort) * std::min(most_last_moves, last_steps / pieces_.instance.tasks()));
-  std::uint64_t moves = slacks.size() * left.front();
-  const synthesis::PiecePlan start = *best_;
-  for_each_index(slacks.size(), threads, [&](std::size_t i) {
-    found[i] = improve(pieces_, start, seed_ + i, left[i], start.plan.makespan / 1000 * slacks[i], target, ends_);
-  });
-  for (std::size_t i = 0; i < slacks.size(); ++i) {
-    moves -= left[i];
-    take(*std::move(found[i]));
-  }
-  return moves * pieces_.instance.tasks();
 }
 
 } // namespace
@@ -246,26 +140,6 @@ Schedule as_schedule(std::string_view name, const Shape& shape, const synthesis:
     builder.end_stage();
   }
   return builder.build();
-}
-
-FoundPieces search_pieces(const synthesis::Pieces& pieces, const synthesis::Instance& instance,
-                          std::vector<synthesis::PiecePlan> known, synthesis::SearchOptions options) {
-  Asking asking{std::move(options.go_on)};
-  options.go_on = [&](const synthesis::Progress& now) { return !asking.ends(now); };
-  PieceSearch search{pieces, options.seed, std::move(known), [&] { return asking.ends(); }};
-  options.as_run = [&](synthesis::Plan plan) { return search.as_run(std::move(plan)); };
-  FoundPieces result{synthesis::search(instance, options), std::nullopt};
-  synthesis::Found& found = result.found;
-  if (!search.best()) return result;
-  const auto gap =
-      static_cast<std::int64_t>(1e-6 * static_cast<double>(options.gap_ppm) * static_cast<double>(found.bound));
-  found.steps += search.finish(options.effort, found.bound + gap, options.threads);
-  const std::int64_t makespan = search.best()->plan.makespan;
-  if (found.history.empty() || found.history.back().makespan > makespan)
-    found.history.push_back({found.steps, makespan, found.bound});
-  found.plan = search.best()->plan;
-  result.order = search.best()->order;
-  return result;
 }
 
 } // namespace ppsim

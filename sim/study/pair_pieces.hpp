@@ -21,13 +21,4 @@ namespace ppsim {
 [[nodiscard]] Schedule as_schedule(std::string_view name, const Shape& shape, const synthesis::Order& order,
                                    std::span<const Pass> passes, const synthesis::Pieces& pieces);
 
-struct FoundPieces {
-  synthesis::Found found;                ///< of the relaxed instance; plan, history and steps are those of `order`
-  std::optional<synthesis::Order> order; ///< the best; none was found, where there is none
-};
-/// A search for orders of tasks of `instance`, which is relaxed(pieces), whose pieces join; then the best of them, or
-/// of `known`, is improved.
-[[nodiscard]] FoundPieces search_pieces(const synthesis::Pieces& pieces, const synthesis::Instance& instance,
-                                        std::vector<synthesis::PiecePlan> known, synthesis::SearchOptions options);
-
 } // namespace ppsim

@@ -14,17 +14,6 @@ std::size_t position_of(Pass pass, std::span<const Pass> passes) {
   return static_cast<std::size_t>(std::ranges::find(passes, pass) - passes.begin());
 }
 
-/// By chunk and pass: the task on microbatch 0.
-std::vector<TaskId> first_tasks(const Schedule& schedule, std::span<const Pass> passes) {
-  std::vector<TaskId> first(passes.size() * schedule.shape().chunks(), no_task);
-  for (const StageId stage : schedule.stage_ids())
-    for (const TaskId id : schedule.task_ids(stage)) {
-      const Task& task = schedule.task(id);
-      if (index(task.microbatch) == 0) first[passes.size() * task.chunk_index + position_of(task.pass, passes)] = id;
-    }
-  return first;
-}
-
 /// What a chunk's tasks take and give. An output that is given up once sent counts as kept.
 void add_memory(const TaskGraph& plain, std::span<const TaskId> first, std::span<synthesis::Sequence> sequences) {
   const Schedule& schedule = plain.schedule();
@@ -104,6 +93,16 @@ Schedule plain_order(const Shape& shape, const std::vector<StageId>& placement, 
     builder.end_stage();
   }
   return builder.build();
+}
+
+std::vector<TaskId> first_tasks(const Schedule& schedule, std::span<const Pass> passes) {
+  std::vector<TaskId> first(passes.size() * schedule.shape().chunks(), no_task);
+  for (const StageId stage : schedule.stage_ids())
+    for (const TaskId id : schedule.task_ids(stage)) {
+      const Task& task = schedule.task(id);
+      if (index(task.microbatch) == 0) first[passes.size() * task.chunk_index + position_of(task.pass, passes)] = id;
+    }
+  return first;
 }
 
 synthesis::Instance make_instance(const TaskGraph& plain, std::optional<std::size_t> activation_limit) {

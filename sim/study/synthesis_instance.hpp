@@ -10,6 +10,9 @@ namespace ppsim {
 /// Chunk by chunk, all microbatches of one: an order of every placement that runs.
 [[nodiscard]] Schedule plain_order(const Shape& shape, const std::vector<StageId>& placement, bool splits_backward);
 
+/// By chunk and pass: the task on microbatch 0.
+[[nodiscard]] std::vector<TaskId> first_tasks(const Schedule& schedule, std::span<const Pass> passes);
+
 /// What `plain`, the graph of such an order, has to run within which memory: up to `activation_limit` activations on a
 /// stage, else the scenario's limit, if it has one. Under TransferModel::link the links follow as stages of their own.
 [[nodiscard]] synthesis::Instance make_instance(const TaskGraph& plain, std::optional<std::size_t> activation_limit);

@@ -122,29 +122,20 @@ void check_by_microbatch(const RunSpec& spec, const SynthesisRequest& request, b
   problems.throw_if_any();
 }
 
-/// What each task takes, if microbatches differ; else nothing.
-synthesis::Durations uneven_durations(const TaskGraph& plain) {
-  if (!plain.scenario().costs.differ_by_microbatch()) return {};
-  synthesis::Durations durations = durations_of(plain);
-  if (!synthesis::first_uneven(plain.schedule().shape().microbatches, durations)) return {};
-  return durations;
-}
-
 /// What the search cannot do if pairs overlap.
-void check_pairs(const RunSpec& spec, bool by_interval, const TaskGraph& plain) {
+void check_pairs(const RunSpec& spec, bool by_interval, bool by_microbatch, std::size_t vpp) {
   Problems problems;
   if (by_interval)
     problems.add(spec.place_of("pair"), "orders with overlapped pairs are not searched for a step time per stage",
                  "leave it out, or use `objective` makespan");
-  if (!uneven_durations(plain).empty())
+  if (by_microbatch)
     problems.add(spec.place_of("pair"), "orders with overlapped pairs are searched only if microbatches cost the same",
                  "leave it out, or give the mean costs of each chunk");
   constexpr std::size_t most_chunks = 64; // of a stage: pairs of chunks are numbered
-  if (plain.schedule().shape().vpp > most_chunks)
+  if (vpp > most_chunks)
     problems.add(spec.place_of("pair"),
-                 fmt::format("orders with overlapped pairs are searched for up to {} chunks per "
-                             "stage, not {}",
-                             most_chunks, plain.schedule().shape().vpp),
+                 fmt::format("orders with overlapped pairs are searched for up to {} chunks per stage, not {}",
+                             most_chunks, vpp),
                  "leave it out, or use another `placement`");
   problems.throw_if_any();
 }
@@ -288,7 +279,8 @@ std::optional<synthesis::Order> search_makespan(const synthesis::SearchOptions& 
 std::optional<synthesis::Order> search_with_pairs(const synthesis::Pieces& pieces,
                                                   std::vector<synthesis::PiecePlan> known,
                                                   synthesis::SearchOptions options, SynthesizedOrder& result) {
-  FoundPieces found = search_pieces(pieces, result.instance, std::move(known), std::move(options));
+  synthesis::FoundPieces found =
+      synthesis::search_pieces(pieces, result.instance, std::move(known), std::move(options));
   if (!found.order) return std::nullopt;
   result.found = std::move(found.found);
   result.makespan = result.length = Duration{result.found.plan->makespan};
@@ -309,6 +301,14 @@ std::optional<synthesis::Order> search_interval(const RunSpec& spec, const synth
   result.span_of = found.stage;
   result.found = std::move(found.found);
   return std::move(found.order);
+}
+
+/// What each task takes, if microbatches differ; else nothing.
+synthesis::Durations uneven_durations(const TaskGraph& plain) {
+  if (!plain.scenario().costs.differ_by_microbatch()) return {};
+  synthesis::Durations durations = durations_of(plain);
+  if (!synthesis::first_uneven(plain.schedule().shape().microbatches, durations)) return {};
+  return durations;
 }
 
 /// Gives the instance mean durations.
@@ -335,7 +335,7 @@ Sought sought(const RunSpec& spec, const SynthesisRequest& request, const ChunkP
   TaskGraph plain = lower(built.schedule, built.scenario, "synthesis");
   synthesis::Durations durations = uneven_durations(plain);
   const bool pairs = pairs_overlap(built.scenario);
-  if (pairs) check_pairs(spec, by_interval, plain);
+  if (pairs) check_pairs(spec, by_interval, !durations.empty(), shape.vpp);
   synthesis::Pieces pieces{make_instance(plain, spec.activation_limit), {}};
   if (pairs) pieces = pieces_of(plain, passes, std::move(pieces.instance));
   if (has_links && durations.empty() && !by_interval && !pairs) { // on a link the transfers of two steps may alternate

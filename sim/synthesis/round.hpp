@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <optional>
 
 #include "ending.hpp"
 #include "views.hpp"
@@ -23,16 +24,22 @@ public:
   bool ends(Progress known) {
     if (!go_on_ || ended_) return ended_;
     const std::scoped_lock lock{asking_};
-    known.makespan = shortest_ = std::min(shortest_, known.makespan);
+    if (last_) known.makespan = std::min(last_->makespan, known.makespan);
+    last_ = known;
     if (!ended_) ended_ = !go_on_(known);
     return ended_;
+  }
+  /// The same, of what was known last.
+  bool ends() {
+    const std::optional<Progress> last = (std::scoped_lock{asking_}, last_);
+    return last && ends(*last);
   }
   [[nodiscard]] bool has_ended() const { return ended_; }
 
 private:
   const std::function<bool(const Progress&)>& go_on_;
   std::mutex asking_;
-  std::int64_t shortest_ = unlimited;
+  std::optional<Progress> last_;
   std::atomic<bool> ended_ = false;
 };
 

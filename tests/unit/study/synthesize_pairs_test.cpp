@@ -1,6 +1,7 @@
 // Orders with overlapped pairs, against all orders of tiny pipelines as the engine runs them.
 
 #include "ppsim/certificate/certificate.hpp"
+#include "ppsim/schedule/detail/sequences.hpp"
 #include "ppsim/study/evaluate.hpp"
 #include "ppsim/study/proven_bound.hpp"
 #include "ppsim/study/synthesize.hpp"
@@ -15,17 +16,15 @@ namespace {
 
 constexpr std::size_t tries = 24;
 constexpr std::size_t most_orders = 10'000;
-constexpr std::array whole{Pass::forward, Pass::backward};
-constexpr std::array split{Pass::forward, Pass::input_grad, Pass::weight_grad};
 
 PairRule draw_rule(DrawnTimes& draw) {
   constexpr std::array kinds{PairRule::Kind::max, PairRule::Kind::factor, PairRule::Kind::hide};
   return {.kind = kinds[draw.from(0, 2)], .factor_ppm = 100'000 * static_cast<std::int64_t>(draw.from(3, 9))};
 }
 
-SynthesizedOrder synthesized(const RunSpec& spec, const char* placement, bool splits = true, std::uint64_t effort = 1) {
+SynthesizedOrder synthesized(const RunSpec& spec, const char* placement, bool splits = true) {
   const SynthesisRequest request{
-      .placements = {find_chunk_placement(placement).value()}, .splits_backward = splits, .effort = effort};
+      .placements = {find_chunk_placement(placement).value()}, .splits_backward = splits, .effort = 0};
   return synthesize(spec, request).orders.front();
 }
 
@@ -61,11 +60,10 @@ TEST_CASE("No order with pairs that the engine runs beats the bound, and the bes
     spec.forward_collective = {spec.forward->front() / 2};
     spec.backward_collective = {spec.input_grad->front() / 2};
     if (draw.from(0, 1) == 0) spec.activation_limit = draw.from(2, 4);
-    const SynthesizedOrder found = synthesized(spec, placement, splits, 0);
+    const SynthesizedOrder found = synthesized(spec, placement, splits);
     const std::size_t vpp = found.placement.vpp;
     const Shape shape{.stages = 2, .microbatches = *spec.microbatches, .vpp = vpp};
-    const auto least = least_of_all(found, shape, spec.activation_limit, splits ? std::span<const Pass>{split} : whole,
-                                    most_orders, true);
+    const auto least = least_of_all(found, shape, spec.activation_limit, sequence_passes(splits), most_orders, true);
     if (!least) continue;
     ++tried;
     INFO("input " << i << ", " << placement << ", " << *spec.microbatches << " microbatches, F "
@@ -127,11 +125,11 @@ TEST_CASE("Costs by microbatch are refused with pairs, also where the first micr
 
 TEST_CASE("Pairs that save nothing are not sought") {
   for (const PairRule::Kind kind : {PairRule::Kind::sum, PairRule::Kind::serial}) {
-    const SynthesizedOrder found = synthesized(usual(kind), "linear", true, 0);
+    const SynthesizedOrder found = synthesized(usual(kind), "linear");
     CHECK_FALSE(found.pairs);
     CHECK(certificate_of(found).order);
   }
-  const SynthesizedOrder found = synthesized(usual(PairRule::Kind::max), "linear", true, 0);
+  const SynthesizedOrder found = synthesized(usual(PairRule::Kind::max), "linear");
   CHECK(found.pairs);
   CHECK_FALSE(certificate_of(found).order);
 }

@@ -202,7 +202,10 @@ TEST_CASE("What a search found is told step by step: orders get shorter, bounds 
   for (const Found& found :
        {search(instance, {.effort = 1, .tabu_steps = short_tabu, .case_steps = few_cases, .starts = {slow}}),
         search(instance, {.effort = 1, .proves = false, .tabu_steps = short_tabu, .case_steps = few_cases}),
-        search(instance, {.effort = 1000, .go_on = [](const Progress& progress) { return progress.effort == 0; }}),
+        search(instance, {.effort = 1000,
+                         .tabu_steps = short_tabu,
+                         .case_steps = few_cases,
+                         .go_on = [](const Progress& progress) { return progress.effort == 0; }}),
         search(pipeline(linear(4), 8, {9, 9, 5, 0, 8}), {}), prove(instance, slow, 100'000)}) {
     const std::vector<Milestone>& history = found.history;
     REQUIRE_FALSE(history.empty());

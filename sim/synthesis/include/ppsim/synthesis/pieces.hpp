@@ -41,4 +41,13 @@ struct PiecePlan {
 [[nodiscard]] PiecePlan improve(const Pieces& pieces, PiecePlan start, std::uint64_t seed, std::uint64_t& moves,
                                 std::int64_t slack, std::int64_t target, const std::function<bool()>& ends);
 
+struct FoundPieces {
+  Found found;                ///< of the relaxed instance; plan, history and steps are those of `order`
+  std::optional<Order> order; ///< the best; none was found, where there is none
+};
+/// A search for orders of tasks of `instance`, which is relaxed(pieces), whose pieces join; then the best of them, or
+/// of `known`, is improved.
+[[nodiscard]] FoundPieces search_pieces(const Pieces& pieces, const Instance& instance, std::vector<PiecePlan> known,
+                                        SearchOptions options);
+
 } // namespace ppsim::synthesis

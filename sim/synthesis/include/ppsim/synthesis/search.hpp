@@ -62,9 +62,13 @@ struct Found {
                                        ///< rising steps. The last is the result
 };
 
+/// What an order may be longer than the bound, if so many millionths were asked for.
+[[nodiscard]] inline std::int64_t allowed_gap(std::int64_t bound, std::int64_t gap_ppm) {
+  return static_cast<std::int64_t>(static_cast<Int128>(bound) * gap_ppm / 1'000'000);
+}
 /// Whether an order of that length is as near to the bound as was asked for.
 [[nodiscard]] inline bool is_near_enough(std::int64_t length, std::int64_t bound, std::int64_t gap_ppm) {
-  return length - bound <= static_cast<std::int64_t>(static_cast<Int128>(bound) * gap_ppm / 1'000'000);
+  return length - bound <= allowed_gap(bound, gap_ppm);
 }
 
 /// `instance` has passed fault_of().
