@@ -1,13 +1,16 @@
 // ppsim list: the available schedules, models, devices and so on.
 
+#include "ppsim/base/parallel.hpp"
 #include "ppsim/base/words.hpp"
 #include "ppsim/operations/lowering.hpp"
 #include "ppsim/report/report.hpp"
 #include "ppsim/runtime/backend.hpp"
 #include "ppsim/scenario/model.hpp"
 #include "ppsim/schedule/generators.hpp"
+#include "ppsim/study/compare.hpp"
 #include "ppsim/study/run_report.hpp"
 #include "ppsim/traces/import.hpp"
+#include "ppsim/viz/text.hpp"
 
 #include <fmt/format.h>
 
@@ -38,6 +41,27 @@ std::vector<Row> schedule_rows() {
                      {"constraints", in_flags(generator->constraints)},
                      {"source", generator->source}}});
   return rows;
+}
+
+/// Adds how far each schedule, at its best number of chunks, is from the best order in a small pipeline.
+void add_bounds(std::vector<Row>& rows) {
+  RunSpec spec;
+  spec.stages = 4;
+  spec.microbatches = 8;
+  spec.comm = std::vector{Duration{100'000}};
+  spec.bound = true;
+  const ComparedRuns compared = compare(spec, machine_threads());
+  const std::vector<Contender>& contenders = compared.comparison.contenders; // fastest first
+  for (Row& row : rows) {
+    const auto best = std::ranges::find_if(
+        contenders, [&](const Contender& each) { return compared.candidate_of(each).spec.schedule == row.name; });
+    if (best == contenders.end()) continue;
+    const std::string chunks = best->shape.vpp == 1 ? "" : fmt::format(", {} chunks per stage", best->shape.vpp);
+    row.columns.emplace_back("bound",
+                             fmt::format("4 stages, 8 microbatches, F 1 ms, B 2 ms, transfers of 100 us{}: {}; {}",
+                                         chunks, format_duration(best->report.makespan),
+                                         best->report.bound ? viz::bound_text(best->report) : "no bound is known"));
+  }
 }
 
 /// One kind of file, with the options and commands that read and write it, if any.
@@ -258,27 +282,34 @@ std::string rows_json(const List& list, const std::vector<Row>& rows) {
 
 ExitCode run(const Inputs& inputs) {
   const List& list = find_list(inputs.file);
-  const std::vector<Row> rows = list.rows();
+  std::vector<Row> rows = list.rows();
+  if (inputs.bound) {
+    if (list.rows != schedule_rows)
+      throw Error{ExitCode::bad_input,
+                  Problem{inputs.place_of("bound"), fmt::format("is for schedules, not for {}", list.name),
+                          "leave it out, or 'ppsim list schedules --bound'"}};
+    add_bounds(rows);
+  }
   if (inputs.json) write_file(*inputs.json, rows_json(list, rows), "--json");
   if (inputs.json != "-") write_file("-", rows_text(rows), "list");
   return ExitCode::done;
 }
 
-constexpr std::array<std::string_view, 1> extra{"json"};
-constexpr std::array examples{Example{"ppsim list schedules", "every schedule, with its guarantees and constraints"}};
+constexpr std::array<std::string_view, 2> extra{"bound", "json"};
+constexpr std::array examples{
+    Example{"ppsim list schedules", "every schedule, with its guarantees and constraints"},
+    Example{"ppsim list schedules --bound", "and how far each is from the best order in a small pipeline, at most"}};
 
 } // namespace
 
-const Command definition{
-    .name = "list",
-    .summary = "list schedules, formats, metrics, models, devices, links, lowerings or backends",
-    .usage =
-        "ppsim list schedules | formats | metrics | models | devices | links | lowerings | backends [--json[=FILE]]",
-    .argument = "WHAT",
-    .argument_help = "schedules, formats, metrics, models, devices, links, lowerings or backends",
-    .argument_choices = "schedules formats metrics models devices links lowerings backends ",
-    .extra = extra,
-    .examples = examples,
-    .run = run};
+const Command definition{.name = "list",
+                         .summary = "list schedules, formats, metrics, models, devices, links, lowerings or backends",
+                         .usage = "ppsim list WHAT [--bound] [--json[=FILE]]",
+                         .argument = "WHAT",
+                         .argument_help = "schedules, formats, metrics, models, devices, links, lowerings or backends",
+                         .argument_choices = "schedules formats metrics models devices links lowerings backends ",
+                         .extra = extra,
+                         .examples = examples,
+                         .run = run};
 
 } // namespace ppsim::cli::list_command

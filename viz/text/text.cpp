@@ -196,15 +196,7 @@ private:
   }
 
   void bound() {
-    if (!report_.bound) return;
-    const std::string where = fmt::format("of this placement{} {}", report_.bound->whole ? " with whole backwards" : "",
-                                          report_.bound->by_limit ? "within this memory" : "that holds no more");
-    const std::string least = format_duration(report_.bound->makespan);
-    if (report_.makespan == report_.bound->makespan)
-      say("bound", fmt::format("proven: no order {} is shorter", where));
-    else
-      say("bound", fmt::format("proven: at most {} above the best order {} ({} at least)",
-                               percent_to_tenths(*find_metric("gap").value(report_)), where, least));
+    if (report_.bound) say("bound", bound_text(report_));
   }
 
   /// Share of the devices' peak performance used for the model.
@@ -466,6 +458,15 @@ private:
 };
 
 } // namespace
+
+std::string bound_text(const RunReport& report) {
+  const std::string where = fmt::format("of this placement{} {}", report.bound->whole ? " with whole backwards" : "",
+                                        report.bound->by_limit ? "within this memory" : "that holds no more");
+  if (report.makespan == report.bound->makespan) return fmt::format("proven: no order {} is shorter", where);
+  return fmt::format("proven: at most {} above the best order {} ({} at least)",
+                     percent_to_tenths(*find_metric("gap").value(report)), where,
+                     format_duration(report.bound->makespan));
+}
 
 std::string text_report(const TaskGraph& graph, const Timeline& timeline, const RunReport& report,
                         const TextOptions& options) {

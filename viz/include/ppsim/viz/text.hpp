@@ -18,6 +18,9 @@ struct TextOptions {
 [[nodiscard]] std::string text_report(const TaskGraph& graph, const Timeline& timeline, const RunReport& report,
                                       const TextOptions& options);
 
+/// How far the run is from the best order, at most; `report` has a bound.
+[[nodiscard]] std::string bound_text(const RunReport& report);
+
 /// Every task with its step and times, one line each, sorted by step, then stage.
 [[nodiscard]] std::string task_table(const TaskGraph& graph, const Timeline& timeline);
 
