@@ -127,8 +127,8 @@ TEST_CASE("The rules prove the same bounds of larger pipelines as another checke
   // tests/support/check_certificate.py, which knows nothing of this one, proves the same bounds, and none larger by
   // one.
   std::int64_t sum = 0;
-  for (std::uint32_t seed = 1; seed <= 300; ++seed) sum += largest_bound(larger_pipeline(seed), 1000);
-  CHECK(sum == 30887);
+  for (std::uint32_t seed = 1; seed <= 100; ++seed) sum += largest_bound(larger_pipeline(seed), 1000);
+  CHECK(sum == 10470);
   CHECK(largest_bound(larger_pipeline(472), 1000) == 365); // one less without rule 2
   CHECK(largest_bound(larger_pipeline(505), 1000) == 108); // ... if rule 6 forgot what is before y
   CHECK(largest_bound(larger_pipeline(726), 1000) == 161); // ... if rule 5c took pairs that end too late
