@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <map>
 
 #include "files/files.hpp"
 #include "files/outputs.hpp"
@@ -53,16 +55,25 @@ void check_cost_file(const CostFile& file, Problems& problems) {
     problems.add(inputs.place_of("vpp"), fmt::format("{} values", inputs.vpp->size()), "costs are for one value");
 }
 
+/// Reads and checks a scenario file.
+CostFile read_cost_file(const std::string& path) {
+  Problems problems;
+  CostFile file{.scenario = {read_file(path, "scale"), display_name(path), problems}, .inputs = {}};
+  assign(file.scenario.keys(), file.inputs, problems);
+  problems.throw_if_any();
+  check_cost_file(file, problems);
+  problems.throw_if_any();
+  return file;
+}
+
+/// The first file.
 CostFile read_costs(const Inputs& inputs) {
   if (!inputs.file)
     throw Error{ExitCode::bad_input, Problem{"scale", "no file given",
                                              "'ppsim calibrate -o costs.toml' writes one; then: ppsim scale costs.toml "
                                              "--tokens 1024"}};
+  CostFile file = read_cost_file(*inputs.file);
   Problems problems;
-  CostFile file{.scenario = {read_file(*inputs.file, "scale"), display_name(*inputs.file), problems}, .inputs = {}};
-  assign(file.scenario.keys(), file.inputs, problems);
-  problems.throw_if_any();
-  check_cost_file(file, problems);
   if (std::ranges::none_of(workload_sizes,
                            [&](const WorkloadSize& size) { return inputs.where.contains(size.option); }))
     problems.add("scale", "no size of the other workload given",
@@ -109,6 +120,34 @@ std::string times_of(const std::vector<Duration>& times) {
   return times.size() == 1 ? toml_time(times.front()) : toml_list(times, toml_time);
 }
 
+/// Costs of the same blocks, measured with other sizes.
+struct SecondCosts {
+  CostFile file;
+  Work work;
+  Scaling scaling; ///< from the first file's workload to this one
+};
+
+/// The second file, if there is one. Throws Error if it is not comparable with the first.
+std::optional<SecondCosts> read_second(const Inputs& asked, const CostFile& first, const Work& work) {
+  if (asked.files.empty()) return std::nullopt;
+  if (asked.files.size() > 1)
+    throw Error{ExitCode::bad_input, Problem{"scale", fmt::format("{} files", asked.files.size() + 1),
+                                             "give one calibration, or two; an output is written -o FILE"}};
+  CostFile file = read_cost_file(asked.files.front());
+  const Work other = work_of(file.inputs, fmt::format("{}: ", file.scenario.name()));
+  const auto refuse = [&](std::string problem, std::string hint) {
+    throw Error{ExitCode::bad_input, Problem{file.scenario.name(), std::move(problem), std::move(hint)}};
+  };
+  if (other.workload.block != work.workload.block || file.inputs.backend != first.inputs.backend)
+    refuse(fmt::format("it has another block or backend than {}", first.scenario.name()),
+           "give calibrations of one kind of layer on one machine");
+  if (runtime::operations(other.workload) == runtime::operations(work.workload))
+    refuse(fmt::format("it has as many operations as {}", first.scenario.name()),
+           "give calibrations with different sizes");
+  const Scaling scaling = runtime::scaling(work.workload, other.workload);
+  return SecondCosts{std::move(file), other, scaling};
+}
+
 /// The keys of the file, then additional keys of the result.
 ScenarioDocument document_of(const CostFile& file, const Inputs& asked) {
   std::vector<Assignment> keys = file.scenario.keys();
@@ -123,26 +162,54 @@ ScenarioDocument document_of(const CostFile& file, const Inputs& asked) {
   return document;
 }
 
-/// Scales `times`, under `key`, if the file has them.
-void scale_times(const CostFile& file, std::string_view key, const std::optional<std::vector<Duration>>& times,
+/// Times of one key: in the first file and, if there is one, in the second.
+struct KeyTimes {
+  std::string_view key;
+  const std::optional<std::vector<Duration>>& first;
+  const std::optional<std::vector<Duration>>* second = nullptr;
+  Ratio second_ratio;
+};
+
+/// Throws Error if the second file has other chunks than the first, or larger work that takes less time.
+void check_second(const CostFile& file, const SecondCosts& second, const KeyTimes& times) {
+  const std::size_t said = *times.second ? (*times.second)->size() : 0;
+  const std::string place = fmt::format("{}: {}", second.file.scenario.name(), times.key);
+  if (said != times.first->size())
+    throw Error{ExitCode::bad_input,
+                Problem{place, fmt::format("{} values; {} has {}", said, file.scenario.name(), times.first->size()),
+                        "give calibrations with as many stages and chunks"}};
+  for (std::size_t chunk = 0; chunk < said; ++chunk)
+    if (runtime::exponent((*times.first)[chunk], {(**times.second)[chunk], times.second_ratio}) < 0)
+      throw Error{ExitCode::bad_input,
+                  Problem{place, fmt::format("chunk {} takes less time with more operations", chunk),
+                          "measure again, with larger sizes, on an idle machine"}};
+}
+
+/// Scales the times of a key, if the file has them.
+void scale_times(const CostFile& file, const std::optional<SecondCosts>& second, const KeyTimes& times,
                  const Ratio& ratio, ScenarioDocument& document) {
-  if (!times) return;
+  if (!times.first) return;
+  if (second) check_second(file, *second, times);
   std::vector<Duration> changed;
-  for (const Duration time : *times) {
-    const auto longer = runtime::scaled(time, ratio);
+  for (std::size_t chunk = 0; chunk < times.first->size(); ++chunk) {
+    const Duration time = (*times.first)[chunk];
+    const auto longer = second ? runtime::scaled(time, ratio, {(**times.second)[chunk], times.second_ratio})
+                               : runtime::scaled(time, ratio);
     if (!longer)
-      throw Error{ExitCode::bad_input, Problem{file.inputs.place_of(key),
+      throw Error{ExitCode::bad_input, Problem{file.inputs.place_of(times.key),
                                                fmt::format("{} would become longer than a day", format_duration(time)),
                                                "give a smaller workload"}};
     changed.push_back(*longer);
   }
-  document.set(key, times_of(changed));
+  document.set(times.key, times_of(changed));
 }
 
 /// The scaled values, as keys of the file.
 struct Scaled {
   Work from, to;
+  std::optional<SecondCosts> second;
   Scaling scaling;
+  std::map<std::string_view, double> powers; ///< by key, of chunk 0: with a second file
   Measured measured;
   std::optional<TransferLines> transfers;
   ScenarioDocument document;
@@ -184,6 +251,7 @@ void scale_transfers(const CostFile& file, Scaled& result) {
 void add_facts(const Scaled& result, std::string_view command, ScenarioDocument& document) {
   document.add_table("scaled");
   document.add("from", toml_string(result.measured.work));
+  if (result.second) document.add("and", toml_string(in_words(result.second->work.workload)));
   if (!result.measured.source.empty()) document.add("source", toml_string(result.measured.source));
   document.add("command", toml_string(command));
   if (!result.transfers) return;
@@ -196,10 +264,13 @@ Scaled scale(const CostFile& file, const Inputs& asked) {
   const Inputs& inputs = file.inputs;
   Scaled result{.from = work_of(inputs, fmt::format("{}: ", file.scenario.name())),
                 .to = work_of(asked_for(asked, inputs), ""),
+                .second = {},
                 .scaling = {},
+                .powers = {},
                 .measured = {},
                 .transfers = file.scenario.transfer_lines(),
                 .document = document_of(file, asked)};
+  result.second = read_second(asked, file, result.from);
   result.scaling = runtime::scaling(result.from.workload, result.to.workload);
   const std::string before = in_words(result.from.workload);
   const std::string after = in_words(result.to.workload);
@@ -207,16 +278,24 @@ Scaled scale(const CostFile& file, const Inputs& asked) {
 
   ScenarioDocument& document = result.document;
   if (inputs.title == before) document.set("title", toml_string(after));
-  document.set("source", toml_string(fmt::format("scaled from {}{}{}", result.measured.work,
+  document.set("source", toml_string(fmt::format("scaled from {}{}{}{}", result.measured.work,
+                                                 result.second ? " and " + in_words(result.second->work.workload) : "",
                                                  result.measured.source.empty() ? "" : ", ", result.measured.source)));
-  const auto longer = [&](std::string_view key, const std::optional<std::vector<Duration>>& times, const Ratio& ratio) {
-    scale_times(file, key, times, ratio, document);
+  const auto longer = [&](std::string_view key, auto times, Ratio Scaling::*ratio) {
+    KeyTimes both{.key = key, .first = inputs.*times, .second = nullptr, .second_ratio = {}};
+    if (result.second) {
+      both.second = &(result.second->file.inputs.*times);
+      both.second_ratio = result.second->scaling.*ratio;
+    }
+    scale_times(file, result.second, both, result.scaling.*ratio, document);
+    if (result.second && both.first)
+      result.powers[key] = runtime::exponent(both.first->front(), {both.second->value().front(), both.second_ratio});
   };
-  longer("forward", inputs.forward, result.scaling.forward);
-  longer("input-grad", inputs.input_grad, result.scaling.input_grad);
-  longer("weight-grad", inputs.weight_grad, result.scaling.weight_grad);
-  longer("backward", inputs.backward, result.scaling.backward);
-  longer("optimizer", inputs.optimizer, result.scaling.optimizer);
+  longer("forward", &Inputs::forward, &Scaling::forward);
+  longer("input-grad", &Inputs::input_grad, &Scaling::input_grad);
+  longer("weight-grad", &Inputs::weight_grad, &Scaling::weight_grad);
+  longer("backward", &Inputs::backward, &Scaling::backward);
+  longer("optimizer", &Inputs::optimizer, &Scaling::optimizer);
   scale_transfers(file, result);
   for (const auto& [key, value] : runtime::memory_keys(result.to.sizes, chunks_of_stage(inputs)))
     if (document.find(key) != nullptr) document.set(key, value);
@@ -232,18 +311,23 @@ std::string summary(const Scaled& result) {
   const auto row = [&](std::string_view name, std::string_view what) {
     text += fmt::format("  {:<11}  {}\n", name, what);
   };
-  const auto times = [&](std::string_view name, const Ratio& ratio, std::string_view what) {
-    row(name, ratio.part == ratio.whole
-                  ? fmt::format("as long: {} {}", ratio.part, what)
-                  : fmt::format("{:.4g} times as long: {} {}, not {}",
-                                static_cast<double>(ratio.part) / static_cast<double>(ratio.whole), ratio.part, what,
-                                ratio.whole));
+  const auto times = [&](std::string_view name, std::string_view key, const Ratio& ratio, std::string_view what) {
+    const auto power = result.powers.find(key);
+    const double by = static_cast<double>(ratio.part) / static_cast<double>(ratio.whole);
+    if (ratio.part == ratio.whole)
+      row(name, fmt::format("as long: {} {}", ratio.part, what));
+    else if (power == result.powers.end() || power->second == 1)
+      row(name, fmt::format("{:.4g} times as long: {} {}, not {}", by, ratio.part, what, ratio.whole));
+    else
+      row(name, fmt::format("{:.4g} times as long, chunk 0: {} {}, not {}, to the power of {:.3g}",
+                            std::pow(by, power->second), ratio.part, what, ratio.whole, power->second));
   };
   row("scaled from", in_words(result.from.workload));
-  times("F", result.scaling.forward, "operations");
-  times("I", result.scaling.input_grad, "operations");
-  times("W", result.scaling.weight_grad, "operations");
-  times("optimizer", result.scaling.optimizer, "parameters");
+  if (result.second) row("and", in_words(result.second->work.workload));
+  times("F", "forward", result.scaling.forward, "operations");
+  times("I", "input-grad", result.scaling.input_grad, "operations");
+  times("W", "weight-grad", result.scaling.weight_grad, "operations");
+  times("optimizer", "optimizer", result.scaling.optimizer, "parameters");
   row("transfers",
       fmt::format("{}, not {}", format_bytes(result.to.sizes.boundary), format_bytes(result.from.sizes.boundary)));
   row("stash",
@@ -264,6 +348,8 @@ constexpr std::array<std::string_view, 5> extra{"tokens", "width", "heads", "lay
 constexpr std::array examples{
     Example{"ppsim scale costs.toml --tokens 2048 -o larger.toml",
             "costs that 'ppsim calibrate -o costs.toml' measured with 512 tokens, scaled to four times as many"},
+    Example{"ppsim scale short.toml long.toml --tokens 1024 -o medium.toml",
+            "costs between those of two calibrations: larger products reach more operations per second"},
     Example{"ppsim scale costs.toml --width 1024 --layers-per-chunk 2 | ppsim --scenario - --mb 8",
             "the step time of a larger model"},
 };
@@ -273,10 +359,13 @@ constexpr std::array examples{
 const Command definition{
     .name = "scale",
     .summary = "scale measured costs to another workload by its number of operations",
-    .usage = "ppsim scale COSTS.toml [--tokens N] [--width N] [--heads N] [--layers-per-chunk N] [-o FILE]",
+    .usage =
+        "ppsim scale COSTS.toml [COSTS.toml] [--tokens N] [--width N] [--heads N] [--layers-per-chunk N] [-o FILE]",
     .argument = "COSTS.toml",
     .argument_help =
-        "a scenario that 'ppsim calibrate' wrote; sizes that you do not give stay as they are; '-' for stdin",
+        "a scenario that 'ppsim calibrate' wrote; sizes that you do not give stay as they are; '-' for stdin. A second "
+        "one, of other sizes: times follow a power of the operations that meets both",
+    .takes_several = true,
     .sections = {},
     .extra = extra,
     .examples = examples,

@@ -2,6 +2,8 @@
 
 #include "ppsim/base/error.hpp"
 
+#include <cmath>
+
 namespace ppsim::runtime {
 namespace {
 
@@ -16,6 +18,10 @@ void add_linear(Operations& sum, std::int64_t tokens, std::int64_t inputs, std::
   sum.forward += each;
   sum.input_grad += each;
   sum.weight_grad += each;
+}
+
+double value_of(const Ratio& ratio) {
+  return static_cast<double>(ratio.part) / static_cast<double>(ratio.whole);
 }
 
 /// The products of all heads, which have no weights: scores, and probabilities times values. Each has two gradients, of
@@ -60,11 +66,24 @@ Scaling scaling(const Workload& from, const Workload& to) {
 }
 
 std::optional<Duration> scaled(Duration time, const Ratio& ratio) {
-  const double about =
-      static_cast<double>(time.count()) * (static_cast<double>(ratio.part) / static_cast<double>(ratio.whole));
+  const double about = static_cast<double>(time.count()) * value_of(ratio);
   if (about > 2 * static_cast<double>(max_duration.count())) return std::nullopt; // checked before it could overflow
   const Duration exact{scale_rounded(time.count(), ratio.part, ratio.whole)};
   return exact > max_duration ? std::nullopt : std::optional{exact};
+}
+
+double exponent(Duration time, const SecondTime& second) {
+  if (second.ratio.part == second.ratio.whole || time == Duration{0} || second.time == Duration{0}) return 1;
+  return std::log(static_cast<double>(second.time.count()) / static_cast<double>(time.count())) /
+         std::log(value_of(second.ratio));
+}
+
+std::optional<Duration> scaled(Duration time, const Ratio& ratio, const SecondTime& second) {
+  const double power = exponent(time, second);
+  if (power == 1) return scaled(time, ratio);
+  const double longer = static_cast<double>(time.count()) * std::pow(value_of(ratio), power);
+  if (!(longer <= static_cast<double>(max_duration.count()))) return std::nullopt;
+  return Duration{std::llround(longer)};
 }
 
 } // namespace ppsim::runtime

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <rapidcheck/catch.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -50,6 +51,38 @@ TEST_CASE("Scaling there and back gives the same times", "[scaling]") {
     const Workload work = drawn_workload(*rc::gen::element(Block::mlp, Block::transformer));
     const Duration time{*rc::gen::inRange<std::int64_t>(0, max_duration.count())};
     for (Ratio Scaling::*task : tasks) RC_ASSERT(scaled(time, scaling(work, work).*task) == time);
+  });
+}
+
+TEST_CASE("Scaling from two workloads meets the times of both", "[scaling]") {
+  rc::prop("and lies between them in between", [] {
+    const Block block = *rc::gen::element(Block::mlp, Block::transformer);
+    const Workload first = drawn_workload(block);
+    const Scaling to_second = scaling(first, drawn_workload(block));
+    const Scaling to_third = scaling(first, drawn_workload(block));
+    const Duration time{*rc::gen::inRange<std::int64_t>(1, 1'000'000'000)};
+    const Duration second_time{*rc::gen::inRange<std::int64_t>(1, 1'000'000'000)};
+    for (Ratio Scaling::*task : tasks) {
+      const SecondTime second{second_time, to_second.*task};
+      RC_ASSERT(scaled(time, Ratio{}, second) == time);
+      if (second.ratio.part == second.ratio.whole) {
+        RC_ASSERT(scaled(time, to_third.*task, second) == scaled(time, to_third.*task));
+        continue;
+      }
+      const auto met = scaled(time, second.ratio, second);
+      RC_ASSERT(met.has_value());
+      RC_ASSERT(std::abs((*met - second_time).count()) <= 1);
+      const auto share = [](const Ratio& ratio) {
+        return static_cast<double>(ratio.part) / static_cast<double>(ratio.whole);
+      };
+      const double lower = std::min(1.0, share(second.ratio));
+      const double upper = std::max(1.0, share(second.ratio));
+      if (share(to_third.*task) < lower || share(to_third.*task) > upper) continue;
+      const auto between = scaled(time, to_third.*task, second);
+      RC_ASSERT(between.has_value());
+      RC_ASSERT(*between >= std::min(time, second_time) - Duration{1});
+      RC_ASSERT(*between <= std::max(time, second_time) + Duration{1});
+    }
   });
 }
 

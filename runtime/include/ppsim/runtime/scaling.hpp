@@ -46,4 +46,17 @@ struct Scaling {
 /// `time` times `ratio`, to the nearest nanosecond. None if it exceeds max_duration.
 [[nodiscard]] std::optional<Duration> scaled(Duration time, const Ratio& ratio);
 
+/// A task's time at a second workload, with `ratio` times the operations of the first.
+struct SecondTime {
+  Duration time{0};
+  Ratio ratio;
+};
+
+/// The power e for which time * ratio^e is the time of both workloads: larger products reach more operations per
+/// second, so e is below 1. 1 if both have as many operations or one of the times is zero.
+[[nodiscard]] double exponent(Duration time, const SecondTime& second);
+
+/// `time` times ratio^exponent(time, second), to the nearest nanosecond. None if it exceeds max_duration.
+[[nodiscard]] std::optional<Duration> scaled(Duration time, const Ratio& ratio, const SecondTime& second);
+
 } // namespace ppsim::runtime
