@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "files/files.hpp"
@@ -18,12 +19,14 @@
 #include "options/commands.hpp"
 #include "options/setters.hpp"
 #include "runs/replaying.hpp"
+#include "terminal/console.hpp"
 
 namespace ppsim::cli::scale_command {
 namespace {
 
 using runtime::Ratio;
 using runtime::Scaling;
+using runtime::value_of;
 using runtime::Workload;
 
 /// A scenario file with its content.
@@ -72,6 +75,9 @@ CostFile read_costs(const Inputs& inputs) {
     throw Error{ExitCode::bad_input, Problem{"scale", "no file given",
                                              "'ppsim calibrate -o costs.toml' writes one; then: ppsim scale costs.toml "
                                              "--tokens 1024"}};
+  if (inputs.files.size() > 1)
+    throw Error{ExitCode::bad_input, Problem{"scale", fmt::format("{} files", inputs.files.size() + 1),
+                                             "give one calibration, or two; an output is written -o FILE"}};
   CostFile file = read_cost_file(*inputs.file);
   Problems problems;
   if (std::ranges::none_of(workload_sizes,
@@ -120,32 +126,89 @@ std::string times_of(const std::vector<Duration>& times) {
   return times.size() == 1 ? toml_time(times.front()) : toml_list(times, toml_time);
 }
 
+/// Times that are scaled: a key of the scenario, its name in the summary, and what its length depends on.
+struct TimeKey {
+  std::string_view key, name, counts;
+  std::optional<std::vector<Duration>> Inputs::*times;
+  Ratio Scaling::*ratio;
+};
+constexpr std::array time_keys{
+    TimeKey{"forward", "F", "operations", &Inputs::forward, &Scaling::forward},
+    TimeKey{"input-grad", "I", "operations", &Inputs::input_grad, &Scaling::input_grad},
+    TimeKey{"weight-grad", "W", "operations", &Inputs::weight_grad, &Scaling::weight_grad},
+    TimeKey{"backward", "B", "operations", &Inputs::backward, &Scaling::backward},
+    TimeKey{"optimizer", "optimizer", "parameters", &Inputs::optimizer, &Scaling::optimizer},
+};
+
 /// Costs of the same blocks, measured with other sizes.
 struct SecondCosts {
   CostFile file;
   Work work;
   Scaling scaling; ///< from the first file's workload to this one
+  /// The time of one chunk under `key`.
+  [[nodiscard]] runtime::SecondTime time(const TimeKey& key, std::size_t chunk) const {
+    const auto& times = file.inputs.*key.times;
+    return {times ? (*times)[chunk] : Duration{0}, scaling.*key.ratio};
+  }
 };
+
+/// Adds problems with the times of one key that both files need.
+void compare_times(const CostFile& first, const SecondCosts& second, const TimeKey& key, Problems& problems) {
+  const auto& before = first.inputs.*key.times;
+  const auto& after = second.file.inputs.*key.times;
+  const Ratio ratio = second.scaling.*key.ratio;
+  if (!before || ratio.part == ratio.whole) return; // the times of the first count
+  const std::string place = fmt::format("{}: {}", second.file.scenario.name(), key.key);
+  if (!after || after->size() != before->size()) {
+    problems.add(place,
+                 fmt::format("{}; {} has {}", after ? counted(after->size(), "value") : "missing",
+                             first.scenario.name(), before->size()),
+                 "give calibrations with the same chunks");
+    return;
+  }
+  const bool grows = ratio.part > ratio.whole;
+  for (std::size_t chunk = 0; chunk < before->size(); ++chunk) {
+    const Duration less = grows ? (*before)[chunk] : (*after)[chunk];
+    const Duration more = grows ? (*after)[chunk] : (*before)[chunk];
+    if (more < less || (less == Duration{0}) != (more == Duration{0}))
+      problems.add(place,
+                   fmt::format("value {} is {} for {} {}, and {} for {}", chunk + 1, format_duration((*after)[chunk]),
+                               ratio.part, key.counts, format_duration((*before)[chunk]), ratio.whole),
+                   "measure again, with larger sizes, on an idle machine");
+  }
+}
+
+/// Adds problems with what both files must share.
+void compare_settings(const CostFile& first, const CostFile& second, Problems& problems) {
+  const auto same = [&](std::string_view key, const auto& before, const auto& after) {
+    if (before != after)
+      problems.add(fmt::format("{}: {}", second.scenario.name(), key),
+                   fmt::format("differs from {}", first.scenario.name()),
+                   "give calibrations of the same stages and blocks, with other sizes");
+  };
+  const auto chunks = [](const Inputs& inputs) { return inputs.vpp.value_or(std::vector<std::size_t>{1}); };
+  same("stages", first.inputs.stages, second.inputs.stages);
+  same("vpp", chunks(first.inputs), chunks(second.inputs));
+  same("block", first.inputs.workload.block, second.inputs.workload.block);
+  same("trainer", first.inputs.workload.optimizer, second.inputs.workload.optimizer);
+  same("backend", first.inputs.backend.value_or("threads"), second.inputs.backend.value_or("threads"));
+}
 
 /// The second file, if there is one. Throws Error if it is not comparable with the first.
 std::optional<SecondCosts> read_second(const Inputs& asked, const CostFile& first, const Work& work) {
   if (asked.files.empty()) return std::nullopt;
-  if (asked.files.size() > 1)
-    throw Error{ExitCode::bad_input, Problem{"scale", fmt::format("{} files", asked.files.size() + 1),
-                                             "give one calibration, or two; an output is written -o FILE"}};
   CostFile file = read_cost_file(asked.files.front());
+  Problems problems;
+  compare_settings(first, file, problems);
+  problems.throw_if_any();
   const Work other = work_of(file.inputs, fmt::format("{}: ", file.scenario.name()));
-  const auto refuse = [&](std::string problem, std::string hint) {
-    throw Error{ExitCode::bad_input, Problem{file.scenario.name(), std::move(problem), std::move(hint)}};
-  };
-  if (other.workload.block != work.workload.block || file.inputs.backend != first.inputs.backend)
-    refuse(fmt::format("it has another block or backend than {}", first.scenario.name()),
-           "give calibrations of one kind of layer on one machine");
   if (runtime::operations(other.workload) == runtime::operations(work.workload))
-    refuse(fmt::format("it has as many operations as {}", first.scenario.name()),
-           "give calibrations with different sizes");
-  const Scaling scaling = runtime::scaling(work.workload, other.workload);
-  return SecondCosts{std::move(file), other, scaling};
+    problems.add(file.scenario.name(), fmt::format("it has as many operations as {}", first.scenario.name()),
+                 "give calibrations with different sizes");
+  SecondCosts second{std::move(file), other, runtime::scaling(work.workload, other.workload)};
+  for (const TimeKey& key : time_keys) compare_times(first, second, key, problems);
+  problems.throw_if_any();
+  return second;
 }
 
 /// The keys of the file, then additional keys of the result.
@@ -162,46 +225,41 @@ ScenarioDocument document_of(const CostFile& file, const Inputs& asked) {
   return document;
 }
 
-/// Times of one key: in the first file and, if there is one, in the second.
-struct KeyTimes {
-  std::string_view key;
-  const std::optional<std::vector<Duration>>& first;
-  const std::optional<std::vector<Duration>>* second = nullptr;
-  Ratio second_ratio;
+/// The factors by which the times of one key change.
+struct Factors {
+  double least = std::numeric_limits<double>::infinity(), most = 0; ///< over the chunks
+  double power = 0;                                                 ///< of the operations, the largest
+  bool beyond = false;                                              ///< the workload lies outside of both calibrations
 };
 
-/// Throws Error if the second file has other chunks than the first, or larger work that takes less time.
-void check_second(const CostFile& file, const SecondCosts& second, const KeyTimes& times) {
-  const std::size_t said = *times.second ? (*times.second)->size() : 0;
-  const std::string place = fmt::format("{}: {}", second.file.scenario.name(), times.key);
-  if (said != times.first->size())
-    throw Error{ExitCode::bad_input,
-                Problem{place, fmt::format("{} values; {} has {}", said, file.scenario.name(), times.first->size()),
-                        "give calibrations with as many stages and chunks"}};
-  for (std::size_t chunk = 0; chunk < said; ++chunk)
-    if (runtime::exponent((*times.first)[chunk], {(**times.second)[chunk], times.second_ratio}) < 0)
-      throw Error{ExitCode::bad_input,
-                  Problem{place, fmt::format("chunk {} takes less time with more operations", chunk),
-                          "measure again, with larger sizes, on an idle machine"}};
-}
-
 /// Scales the times of a key, if the file has them.
-void scale_times(const CostFile& file, const std::optional<SecondCosts>& second, const KeyTimes& times,
-                 const Ratio& ratio, ScenarioDocument& document) {
-  if (!times.first) return;
-  if (second) check_second(file, *second, times);
+std::optional<Factors> scale_times(const CostFile& file, const std::optional<SecondCosts>& second, const TimeKey& key,
+                                   const Ratio& ratio, ScenarioDocument& document) {
+  const auto& times = file.inputs.*key.times;
+  if (!times) return std::nullopt;
   std::vector<Duration> changed;
-  for (std::size_t chunk = 0; chunk < times.first->size(); ++chunk) {
-    const Duration time = (*times.first)[chunk];
-    const auto longer = second ? runtime::scaled(time, ratio, {(**times.second)[chunk], times.second_ratio})
-                               : runtime::scaled(time, ratio);
+  Factors factors;
+  for (std::size_t chunk = 0; chunk < times->size(); ++chunk) {
+    const Duration time = (*times)[chunk];
+    const runtime::SecondTime other = second ? second->time(key, chunk) : runtime::SecondTime{};
+    const auto longer = runtime::scaled(time, ratio, other);
     if (!longer)
-      throw Error{ExitCode::bad_input, Problem{file.inputs.place_of(times.key),
+      throw Error{ExitCode::bad_input, Problem{file.inputs.place_of(key.key),
                                                fmt::format("{} would become longer than a day", format_duration(time)),
                                                "give a smaller workload"}};
     changed.push_back(*longer);
+    const double power = runtime::exponent(time, other);
+    const double factor = std::pow(value_of(ratio), power);
+    factors.least = std::min(factors.least, factor);
+    factors.most = std::max(factors.most, factor);
+    factors.power = std::max(factors.power, power);
   }
-  document.set(times.key, times_of(changed));
+  if (second) {
+    const double end = value_of(second->scaling.*key.ratio);
+    factors.beyond = value_of(ratio) < std::min(1.0, end) || value_of(ratio) > std::max(1.0, end);
+  }
+  document.set(key.key, times_of(changed));
+  return factors;
 }
 
 /// The scaled values, as keys of the file.
@@ -209,7 +267,7 @@ struct Scaled {
   Work from, to;
   std::optional<SecondCosts> second;
   Scaling scaling;
-  std::map<std::string_view, double> powers; ///< by key, of chunk 0: with a second file
+  std::map<std::string_view, Factors> factors; ///< by key
   Measured measured;
   std::optional<TransferLines> transfers;
   ScenarioDocument document;
@@ -251,7 +309,6 @@ void scale_transfers(const CostFile& file, Scaled& result) {
 void add_facts(const Scaled& result, std::string_view command, ScenarioDocument& document) {
   document.add_table("scaled");
   document.add("from", toml_string(result.measured.work));
-  if (result.second) document.add("and", toml_string(in_words(result.second->work.workload)));
   if (!result.measured.source.empty()) document.add("source", toml_string(result.measured.source));
   document.add("command", toml_string(command));
   if (!result.transfers) return;
@@ -260,13 +317,18 @@ void add_facts(const Scaled& result, std::string_view command, ScenarioDocument&
     runtime::add_edge_table("[scaled.edges]", edge, document);
 }
 
+/// The measured work that the costs of `file` come from.
+Measured origin_of(const CostFile& file, const Work& work) {
+  return file.scenario.measured().value_or(Measured{in_words(work.workload), file.inputs.source.value_or("")});
+}
+
 Scaled scale(const CostFile& file, const Inputs& asked) {
   const Inputs& inputs = file.inputs;
   Scaled result{.from = work_of(inputs, fmt::format("{}: ", file.scenario.name())),
                 .to = work_of(asked_for(asked, inputs), ""),
                 .second = {},
                 .scaling = {},
-                .powers = {},
+                .factors = {},
                 .measured = {},
                 .transfers = file.scenario.transfer_lines(),
                 .document = document_of(file, asked)};
@@ -274,28 +336,20 @@ Scaled scale(const CostFile& file, const Inputs& asked) {
   result.scaling = runtime::scaling(result.from.workload, result.to.workload);
   const std::string before = in_words(result.from.workload);
   const std::string after = in_words(result.to.workload);
-  result.measured = file.scenario.measured().value_or(Measured{before, inputs.source.value_or("")});
+  result.measured = origin_of(file, result.from);
+  if (result.second) {
+    const Measured other = origin_of(result.second->file, result.second->work);
+    result.measured.work += " and " + other.work;
+    if (other.source != result.measured.source) result.measured.source += "; " + other.source;
+  }
 
   ScenarioDocument& document = result.document;
   if (inputs.title == before) document.set("title", toml_string(after));
-  document.set("source", toml_string(fmt::format("scaled from {}{}{}{}", result.measured.work,
-                                                 result.second ? " and " + in_words(result.second->work.workload) : "",
+  document.set("source", toml_string(fmt::format("scaled from {}{}{}", result.measured.work,
                                                  result.measured.source.empty() ? "" : ", ", result.measured.source)));
-  const auto longer = [&](std::string_view key, auto times, Ratio Scaling::*ratio) {
-    KeyTimes both{.key = key, .first = inputs.*times, .second = nullptr, .second_ratio = {}};
-    if (result.second) {
-      both.second = &(result.second->file.inputs.*times);
-      both.second_ratio = result.second->scaling.*ratio;
-    }
-    scale_times(file, result.second, both, result.scaling.*ratio, document);
-    if (result.second && both.first)
-      result.powers[key] = runtime::exponent(both.first->front(), {both.second->value().front(), both.second_ratio});
-  };
-  longer("forward", &Inputs::forward, &Scaling::forward);
-  longer("input-grad", &Inputs::input_grad, &Scaling::input_grad);
-  longer("weight-grad", &Inputs::weight_grad, &Scaling::weight_grad);
-  longer("backward", &Inputs::backward, &Scaling::backward);
-  longer("optimizer", &Inputs::optimizer, &Scaling::optimizer);
+  for (const TimeKey& key : time_keys)
+    if (const auto factors = scale_times(file, result.second, key, result.scaling.*key.ratio, document))
+      result.factors[key.key] = *factors;
   scale_transfers(file, result);
   for (const auto& [key, value] : runtime::memory_keys(result.to.sizes, chunks_of_stage(inputs)))
     if (document.find(key) != nullptr) document.set(key, value);
@@ -311,23 +365,19 @@ std::string summary(const Scaled& result) {
   const auto row = [&](std::string_view name, std::string_view what) {
     text += fmt::format("  {:<11}  {}\n", name, what);
   };
-  const auto times = [&](std::string_view name, std::string_view key, const Ratio& ratio, std::string_view what) {
-    const auto power = result.powers.find(key);
-    const double by = static_cast<double>(ratio.part) / static_cast<double>(ratio.whole);
-    if (ratio.part == ratio.whole)
-      row(name, fmt::format("as long: {} {}", ratio.part, what));
-    else if (power == result.powers.end() || power->second == 1)
-      row(name, fmt::format("{:.4g} times as long: {} {}, not {}", by, ratio.part, what, ratio.whole));
-    else
-      row(name, fmt::format("{:.4g} times as long, chunk 0: {} {}, not {}, to the power of {:.3g}",
-                            std::pow(by, power->second), ratio.part, what, ratio.whole, power->second));
-  };
   row("scaled from", in_words(result.from.workload));
   if (result.second) row("and", in_words(result.second->work.workload));
-  times("F", "forward", result.scaling.forward, "operations");
-  times("I", "input-grad", result.scaling.input_grad, "operations");
-  times("W", "weight-grad", result.scaling.weight_grad, "operations");
-  times("optimizer", "optimizer", result.scaling.optimizer, "parameters");
+  for (const TimeKey& key : time_keys) {
+    const auto found = result.factors.find(key.key);
+    if (found == result.factors.end()) continue;
+    const Ratio ratio = result.scaling.*key.ratio;
+    const std::string least = fmt::format("{:.4g}", found->second.least);
+    const std::string most = fmt::format("{:.4g}", found->second.most);
+    row(key.name, ratio.part == ratio.whole
+                      ? fmt::format("as long: {} {}", ratio.part, key.counts)
+                      : fmt::format("{}{}{} times as long: {} {}, not {}", least, least == most ? "" : " to ",
+                                    least == most ? "" : most, ratio.part, key.counts, ratio.whole));
+  }
   row("transfers",
       fmt::format("{}, not {}", format_bytes(result.to.sizes.boundary), format_bytes(result.from.sizes.boundary)));
   row("stash",
@@ -335,11 +385,33 @@ std::string summary(const Scaled& result) {
   return text;
 }
 
+/// Larger products reach more operations per second, so larger powers come from noise, or from memory.
+constexpr double most_credible_power = 1.1;
+
+/// Says where two calibrations say little about the workload.
+void note_doubts(const Scaled& result) {
+  if (!result.second) return;
+  std::vector<std::string_view> beyond;
+  for (const TimeKey& key : time_keys) {
+    const auto found = result.factors.find(key.key);
+    if (found == result.factors.end()) continue;
+    if (found->second.beyond)
+      beyond.push_back(key.name);
+    else if (found->second.power > most_credible_power)
+      note("{}: times grow faster than {} (to the power of {:.3g}); calibrate sizes further apart", key.name,
+           key.counts, found->second.power);
+  }
+  if (!beyond.empty())
+    note("{}: the workload is outside of both calibrations; replay it, or calibrate nearer to it",
+         joined(beyond, ", "));
+}
+
 ExitCode run(const Inputs& inputs) {
   const std::string output = inputs.output.value_or("-");
   static_cast<void>(uses_stdout(std::array{Destination{"output", output}}, sources(inputs)));
   const Scaled result = scale(read_costs(inputs), inputs);
   write_file(output, result.document.text(), "--output");
+  note_doubts(result);
   if (output != "-") write_file("-", summary(result), "summary");
   return ExitCode::done;
 }

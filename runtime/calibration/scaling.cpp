@@ -20,10 +20,6 @@ void add_linear(Operations& sum, std::int64_t tokens, std::int64_t inputs, std::
   sum.weight_grad += each;
 }
 
-double value_of(const Ratio& ratio) {
-  return static_cast<double>(ratio.part) / static_cast<double>(ratio.whole);
-}
-
 /// The products of all heads, which have no weights: scores, and probabilities times values. Each has two gradients, of
 /// its operands, and both belong to I.
 void add_heads(Operations& sum, std::int64_t tokens, std::int64_t width) {
@@ -63,6 +59,10 @@ Scaling scaling(const Workload& from, const Workload& to) {
           .weight_grad = {after.weight_grad, before.weight_grad},
           .backward = {after.backward(), before.backward()},
           .optimizer = {parameters(after, to), parameters(before, from)}};
+}
+
+double value_of(const Ratio& ratio) {
+  return static_cast<double>(ratio.part) / static_cast<double>(ratio.whole);
 }
 
 std::optional<Duration> scaled(Duration time, const Ratio& ratio) {

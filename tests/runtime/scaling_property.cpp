@@ -72,12 +72,9 @@ TEST_CASE("Scaling from two workloads meets the times of both", "[scaling]") {
       const auto met = scaled(time, second.ratio, second);
       RC_ASSERT(met.has_value());
       RC_ASSERT(std::abs((*met - second_time).count()) <= 1);
-      const auto share = [](const Ratio& ratio) {
-        return static_cast<double>(ratio.part) / static_cast<double>(ratio.whole);
-      };
-      const double lower = std::min(1.0, share(second.ratio));
-      const double upper = std::max(1.0, share(second.ratio));
-      if (share(to_third.*task) < lower || share(to_third.*task) > upper) continue;
+      const double lower = std::min(1.0, value_of(second.ratio));
+      const double upper = std::max(1.0, value_of(second.ratio));
+      if (value_of(to_third.*task) < lower || value_of(to_third.*task) > upper) continue;
       const auto between = scaled(time, to_third.*task, second);
       RC_ASSERT(between.has_value());
       RC_ASSERT(*between >= std::min(time, second_time) - Duration{1});

@@ -48,10 +48,6 @@ Operations counted(const Workload& workload) {
   return found;
 }
 
-double value(const Ratio& ratio) {
-  return static_cast<double>(ratio.part) / static_cast<double>(ratio.whole);
-}
-
 constexpr Workload mlp{.tokens = 8, .width = 16};
 constexpr Workload transformer{.block = Block::transformer, .tokens = 8, .width = 16, .heads = 2};
 
@@ -89,25 +85,25 @@ TEST_CASE("Times of an mlp grow with its tokens, its layers and the square of it
   const Scaling width = scaling(mlp, with(mlp, &Workload::width, 32));
   const Scaling layers = scaling(mlp, with(mlp, &Workload::layers, 3));
   for (Ratio Scaling::*task : {&Scaling::forward, &Scaling::input_grad, &Scaling::weight_grad, &Scaling::backward}) {
-    CHECK(value(tokens.*task) == 2);
-    CHECK(value(width.*task) == 4);
-    CHECK(value(layers.*task) == 3);
+    CHECK(value_of(tokens.*task) == 2);
+    CHECK(value_of(width.*task) == 4);
+    CHECK(value_of(layers.*task) == 3);
   }
-  CHECK(value(tokens.optimizer) == 1);
-  CHECK(value(width.optimizer) == 4);
-  CHECK(value(layers.optimizer) == 3);
+  CHECK(value_of(tokens.optimizer) == 1);
+  CHECK(value_of(width.optimizer) == 4);
+  CHECK(value_of(layers.optimizer) == 3);
 }
 
 TEST_CASE("Times of attention grow with the square of the tokens, those of W do not", "[scaling]") {
   const Scaling tokens = scaling(transformer, with(transformer, &Workload::tokens, 16));
-  CHECK(value(tokens.forward) == Approx((2 * 49152 + 4 * 4096) / 53248.0));
-  CHECK(value(tokens.input_grad) == Approx((2 * 49152 + 4 * 8192) / 57344.0));
-  CHECK(value(tokens.weight_grad) == 2);
-  CHECK(value(tokens.backward) == Approx((4 * 49152 + 4 * 8192) / 106496.0));
-  CHECK(value(tokens.optimizer) == 1);
+  CHECK(value_of(tokens.forward) == Approx((2 * 49152 + 4 * 4096) / 53248.0));
+  CHECK(value_of(tokens.input_grad) == Approx((2 * 49152 + 4 * 8192) / 57344.0));
+  CHECK(value_of(tokens.weight_grad) == 2);
+  CHECK(value_of(tokens.backward) == Approx((4 * 49152 + 4 * 8192) / 106496.0));
+  CHECK(value_of(tokens.optimizer) == 1);
   const Scaling width = scaling(transformer, with(transformer, &Workload::width, 32));
-  CHECK(value(width.forward) == Approx((4 * 49152 + 2 * 4096) / 53248.0));
-  CHECK(value(width.weight_grad) == 4);
+  CHECK(value_of(width.forward) == Approx((4 * 49152 + 2 * 4096) / 53248.0));
+  CHECK(value_of(width.weight_grad) == 4);
 }
 
 TEST_CASE("The optimizer step grows with the parameters", "[scaling]") {

@@ -31,6 +31,7 @@ struct Operations {
 struct Ratio {
   std::int64_t part = 1, whole = 1;
 };
+[[nodiscard]] double value_of(const Ratio& ratio);
 
 /// Factors from one workload's task times to another's.
 struct Scaling {
@@ -52,11 +53,12 @@ struct SecondTime {
   Ratio ratio;
 };
 
-/// The power e for which time * ratio^e is the time of both workloads: larger products reach more operations per
-/// second, so e is below 1. 1 if both have as many operations or one of the times is zero.
+/// The power e for which time * ratio^e is the time of both workloads; below 1 where larger products reach more
+/// operations per second. 1 if both have as many operations, or a time is zero: then the first time alone counts.
 [[nodiscard]] double exponent(Duration time, const SecondTime& second);
 
-/// `time` times ratio^exponent(time, second), to the nearest nanosecond. None if it exceeds max_duration.
+/// `time` times ratio^exponent(time, second), to the nearest nanosecond (log and pow are the C library's). None if it
+/// exceeds max_duration.
 [[nodiscard]] std::optional<Duration> scaled(Duration time, const Ratio& ratio, const SecondTime& second);
 
 } // namespace ppsim::runtime
