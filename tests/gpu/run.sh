@@ -258,10 +258,23 @@ wants() {
   return 1
 }
 
+# The same for orders that are synthesized: wants_orders STAGES FOLDER...
+wants_orders() {
+  local stages=$1 folder limit
+  shift
+  for folder; do
+    for limit in "$stages" $((3 * stages / 2)); do
+      if selected "synthesized/$folder/k$limit-m$((4 * stages))" || selected "synthesized/$folder/k$limit-order"; then return 0; fi
+    done
+  done
+  return 1
+}
+
 # matrix STAGES BLOCK SIZE: over copies and, after them, over paced links.
 matrix() {
   local folder=p$1-$2-$3
-  if wants "$1" "runs/$folder" "runs/$folder-paced" || wants "$1" "heldout/${folder%-medium}"-{tokens,width}; then needed=yes; fi
+  if wants "$1" "runs/$folder" "runs/$folder-paced" || wants "$1" "heldout/${folder%-medium}"-{tokens,width} ||
+    wants_orders "$1" "$folder" "$folder-paced"; then needed=yes; fi
   costs "$folder" "$1" "$2" "$3"
   needed=''
   runs "$folder" "$1"
@@ -286,6 +299,25 @@ held_out() {
     fi
     unit "$name/$schedule-m$((4 * stages))" 90 "$ppsim" replay --backend "$backend" --scenario "$name/v1.toml" \
       --schedule "$schedule" --mb $((4 * stages)) --warmup $warmup --steps "$steps" -o "$name/$schedule-m$((4 * stages)).json.gz"
+  done
+}
+
+# synthesized FOLDER STAGES: orders that the search finds for these costs, with the memory of 1F1B and with half more.
+synthesized() {
+  local from=runs/$1/v1.toml to=synthesized/$1 stages=$2 mb=$((4 * $2)) limit
+  wants_orders "$stages" "$1" || return 0
+  if [ -z "$list" ] && [ -e "$from" ]; then mkdir -p "$to" && cp "$from" "$to/v1.toml"; fi
+  for limit in "$stages" $((3 * stages / 2)); do
+    if [ ! -e "$from" ] && [ -z "$list" ]; then # its calibration has failed, or is left
+      ! selected "$to/k$limit-m$mb" || is_left "$to/k$limit-m$mb"
+      continue
+    fi
+    if selected "$to/k$limit-m$mb"; then needed=yes; fi
+    unit "$to/k$limit-order" 60 "$ppsim" synthesize --scenario "$to/v1.toml" --mb $mb --activation-limit "$limit" --effort 1 --csv "$to/k$limit.csv"
+    needed=''
+    [ -e "$to/k$limit.csv" ] || [ -n "$list" ] || continue
+    unit "$to/k$limit-m$mb" 90 "$ppsim" replay --backend "$backend" --scenario "$to/v1.toml" \
+      --schedule-file "$to/k$limit.csv" --warmup $warmup --steps "$steps" -o "$to/k$limit-m$mb.json.gz"
   done
 }
 
@@ -317,15 +349,18 @@ if [ "$backend" = cuda ]; then
     unit tests/build 580 bash "$root/tests/gpu/build.sh"
     if is_done tests/build; then unit tests/ctest 400 ctest --test-dir "$root/build/gpu" -L 'unit|runtime|gpu_emulation|mpi' --parallel "$(nproc)"; fi
   fi
+  for folder in p4-mlp-medium p4-mlp-medium-paced; do synthesized $folder 4; done
   for stages in 4 2 8; do
     held_out $stages mlp tokens --tokens $((8192 / stages))
     held_out $stages mlp width --width 3072
   done
   for stages in 4 2 8; do matrix $stages transformer medium; done
+  synthesized p4-transformer-medium-paced 4
   for size in short long; do for stages in 4 2 8; do for block in mlp transformer; do matrix $stages $block $size; done; done; done
   for stages in 4 2 8; do held_out $stages transformer tokens --tokens $((8192 / stages)); done
 else
   for stages in 2 4 8; do matrix $stages timed 5ms; done
+  synthesized p4-timed-5ms-paced 4
   for block in mlp transformer; do
     for stages in 2 4 8; do
       if [ "$stages" -gt "$(nproc)" ]; then continue; fi # stages that compute need a core each
@@ -355,6 +390,7 @@ validate() {
 if [ -z "$list" ]; then
   validate runs runs/*/
   validate heldout heldout/*/
+  validate synthesized synthesized/*/
   [ -z "$pack" ] || tar -czf "$pack" --exclude=./lock --exclude=./clocks.csv . || failures+=("--pack $pack")
   if [ -n "$pack" ] && [ -e clocks.csv ]; then gzip -c clocks.csv >"${pack%.tar.gz}-clocks.csv.gz" || :; fi
 fi

@@ -40,6 +40,9 @@ expect 'but when asked' 0 3 -- 'done    runs/p2-timed-5ms/gpipe-m4' '1 units wer
 expect 'what is done is done' 0 3 -- '0 units were run, 0 failed, 0 are left' '== runs' -- "${two[@]}" --ppsim "$ppsim" --pack "$work/all.tar.gz"
 expect 'other settings are another folder' 2 -- "holds what ran with 'threads, 5 steps" -- "${two[@]}" --ppsim "$ppsim" --steps 6
 expect 'a pattern that matches nothing' 2 -- '--only: no unit matches runs/typo*' -- --only 'runs/typo*' --ppsim "$ppsim"
+expect 'orders of the search, and the costs that they need' 0 3 -- 'done    synthesized/p4-timed-5ms-paced/k4-order' \
+  'done    synthesized/p4-timed-5ms-paced/k4-m16' '2 units were run, 0 failed, 0 are left' '== synthesized' -- \
+  --only 'synthesized/p4-timed-5ms-paced/k4-m16' --ppsim "$ppsim"
 expect 'a wrong option' 2 -- "unknown option '--bakcend'" -- --bakcend x
 expect 'a wrong backend' 2 -- "--backend: 'tpu' is none" -- --backend tpu
 expect 'a wrong number' 2 -- "--minutes: '0' is not a whole number from 1 up" -- --minutes 0
