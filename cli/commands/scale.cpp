@@ -145,10 +145,10 @@ struct SecondCosts {
   CostFile file;
   Work work;
   Scaling scaling; ///< from the first file's workload to this one
-  /// The time of one chunk under `key`.
+  /// The time of one chunk under `key`; of no account if both workloads have as many operations.
   [[nodiscard]] runtime::SecondTime time(const TimeKey& key, std::size_t chunk) const {
     const auto& times = file.inputs.*key.times;
-    return {times ? (*times)[chunk] : Duration{0}, scaling.*key.ratio};
+    return {times && chunk < times->size() ? (*times)[chunk] : Duration{0}, scaling.*key.ratio};
   }
 };
 

@@ -73,9 +73,9 @@ std::optional<Duration> scaled(Duration time, const Ratio& ratio) {
 }
 
 double exponent(Duration time, const SecondTime& second) {
-  if (second.ratio.part == second.ratio.whole || time == Duration{0} || second.time == Duration{0}) return 1;
-  return std::log(static_cast<double>(second.time.count()) / static_cast<double>(time.count())) /
-         std::log(value_of(second.ratio));
+  const double ratio = value_of(second.ratio);
+  if (ratio == 1 || time == Duration{0} || second.time == Duration{0}) return 1;
+  return std::log(static_cast<double>(second.time.count()) / static_cast<double>(time.count())) / std::log(ratio);
 }
 
 std::optional<Duration> scaled(Duration time, const Ratio& ratio, const SecondTime& second) {
