@@ -205,6 +205,12 @@ std::optional<SecondCosts> read_second(const Inputs& asked, const CostFile& firs
   if (runtime::operations(other.workload) == runtime::operations(work.workload))
     problems.add(file.scenario.name(), fmt::format("it has as many operations as {}", first.scenario.name()),
                  "give calibrations with different sizes");
+  for (const auto& [option, member] : workload_sizes)
+    if (!asked.where.contains(option) && work.workload.*member != other.workload.*member)
+      problems.add(
+          fmt::format("{}: {}", file.scenario.name(), option),
+          fmt::format("{}, and {} in {}", other.workload.*member, work.workload.*member, first.scenario.name()),
+          fmt::format("say which it is to be: --{} N", option));
   SecondCosts second{std::move(file), other, runtime::scaling(work.workload, other.workload)};
   for (const TimeKey& key : time_keys) compare_times(first, second, key, problems);
   problems.throw_if_any();
@@ -269,6 +275,7 @@ struct Scaled {
   Scaling scaling;
   std::map<std::string_view, Factors> factors; ///< by key
   Measured measured;
+  std::string second_source; ///< of the second file, where it was measured
   std::optional<TransferLines> transfers;
   ScenarioDocument document;
 };
@@ -309,7 +316,9 @@ void scale_transfers(const CostFile& file, Scaled& result) {
 void add_facts(const Scaled& result, std::string_view command, ScenarioDocument& document) {
   document.add_table("scaled");
   document.add("from", toml_string(result.measured.work));
-  if (!result.measured.source.empty()) document.add("source", toml_string(result.measured.source));
+  const bool elsewhere = !result.second_source.empty() && result.second_source != result.measured.source;
+  const std::string source = result.measured.source + (elsewhere ? "; " + result.second_source : "");
+  if (!source.empty()) document.add("source", toml_string(source));
   document.add("command", toml_string(command));
   if (!result.transfers) return;
   document.add("placement", runtime::toml_placement(result.transfers->placement));
@@ -330,6 +339,7 @@ Scaled scale(const CostFile& file, const Inputs& asked) {
                 .scaling = {},
                 .factors = {},
                 .measured = {},
+                .second_source = {},
                 .transfers = file.scenario.transfer_lines(),
                 .document = document_of(file, asked)};
   result.second = read_second(asked, file, result.from);
@@ -340,7 +350,7 @@ Scaled scale(const CostFile& file, const Inputs& asked) {
   if (result.second) {
     const Measured other = origin_of(result.second->file, result.second->work);
     result.measured.work += " and " + other.work;
-    if (other.source != result.measured.source) result.measured.source += "; " + other.source;
+    result.second_source = other.source;
   }
 
   ScenarioDocument& document = result.document;

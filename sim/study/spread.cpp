@@ -43,7 +43,8 @@ GivenTimes Spread::of_pass(std::string_view option, const std::optional<std::vec
 
 std::string Spread::origin_hint(std::string_view option, std::size_t count) const {
   if (shape_.shared == 0 && !spec_.calibrated.empty() && !spec_.is_asked(option))
-    return fmt::format("; 'ppsim calibrate --scenario {} --stages {} --vpp {}' measures the values of {} chunks",
+    return fmt::format("; 'ppsim calibrate --scenario {} --stages {} --vpp {}' measures the values of {} chunks (with "
+                       "fewer --layers-per-chunk, if a stage is to keep its layers)",
                        spec_.calibrated, shape_.stages, shape_.vpp, shape_.chunks());
   const bool per_stage = count == shape_.positions();
   std::string hint = per_stage ? "; for times per stage, give their mean, and the extra work of the first or last "
