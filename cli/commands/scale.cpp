@@ -275,7 +275,6 @@ struct Scaled {
   Scaling scaling;
   std::map<std::string_view, Factors> factors; ///< by key
   Measured measured;
-  std::string second_source; ///< of the second file, where it was measured
   std::optional<TransferLines> transfers;
   ScenarioDocument document;
 };
@@ -312,23 +311,25 @@ void scale_transfers(const CostFile& file, Scaled& result) {
   result.document.set("comm", times_of(times(after)));
 }
 
+/// The measured work that the costs of `file` come from.
+Measured origin_of(const CostFile& file, const Work& work) {
+  return file.scenario.measured().value_or(Measured{in_words(work.workload), file.inputs.source.value_or("")});
+}
+
 /// Facts for readers, and the transfer lines, so that the result can be scaled again.
 void add_facts(const Scaled& result, std::string_view command, ScenarioDocument& document) {
   document.add_table("scaled");
   document.add("from", toml_string(result.measured.work));
-  const bool elsewhere = !result.second_source.empty() && result.second_source != result.measured.source;
-  const std::string source = result.measured.source + (elsewhere ? "; " + result.second_source : "");
+  std::string source = result.measured.source;
+  if (result.second)
+    if (const std::string other = origin_of(result.second->file, result.second->work).source; other != source)
+      source += (source.empty() || other.empty() ? "" : "; ") + other;
   if (!source.empty()) document.add("source", toml_string(source));
   document.add("command", toml_string(command));
   if (!result.transfers) return;
   document.add("placement", runtime::toml_placement(result.transfers->placement));
   for (const runtime::TransferFit& edge : result.transfers->edges)
     runtime::add_edge_table("[scaled.edges]", edge, document);
-}
-
-/// The measured work that the costs of `file` come from.
-Measured origin_of(const CostFile& file, const Work& work) {
-  return file.scenario.measured().value_or(Measured{in_words(work.workload), file.inputs.source.value_or("")});
 }
 
 Scaled scale(const CostFile& file, const Inputs& asked) {
@@ -339,7 +340,6 @@ Scaled scale(const CostFile& file, const Inputs& asked) {
                 .scaling = {},
                 .factors = {},
                 .measured = {},
-                .second_source = {},
                 .transfers = file.scenario.transfer_lines(),
                 .document = document_of(file, asked)};
   result.second = read_second(asked, file, result.from);
@@ -347,11 +347,7 @@ Scaled scale(const CostFile& file, const Inputs& asked) {
   const std::string before = in_words(result.from.workload);
   const std::string after = in_words(result.to.workload);
   result.measured = origin_of(file, result.from);
-  if (result.second) {
-    const Measured other = origin_of(result.second->file, result.second->work);
-    result.measured.work += " and " + other.work;
-    result.second_source = other.source;
-  }
+  if (result.second) result.measured.work += " and " + origin_of(result.second->file, result.second->work).work;
 
   ScenarioDocument& document = result.document;
   if (inputs.title == before) document.set("title", toml_string(after));
