@@ -75,13 +75,10 @@ public:
   [[nodiscard]] std::string_view name() const override { return "cuda"; }
   [[nodiscard]] std::vector<std::string_view> transports() const override { return {"direct", "paced", "nccl-self"}; }
   Usability usability() override {
-    const GpuState state = plugin_.state();
+    const GpuState state = gpu_plugin().state();
     return {state.usable, state.why, state.remedy};
   }
-  ChunkSizes sizes(const Workload& workload) override {
-    check_gpu_workload(workload);
-    return plugin_.sizes(workload);
-  }
+  ChunkSizes sizes(const Workload& workload) override { return gpu_sizes(workload); }
 
   std::optional<MeasuredRun> run(const Program& program, const RunOptions& options) override;
   std::vector<TransferSample> time_transfers(std::size_t stages, const RunOptions& options) override;
@@ -90,8 +87,6 @@ private:
   void check(const Program& program, const RunOptions& options) const;
   void check_transport(const RunOptions& options) const;
   [[nodiscard]] static std::string transport_in_words(const Program& program, const RunOptions& options);
-
-  const GpuPlugin& plugin_ = gpu_plugin();
 };
 
 void CudaBackend::check(const Program& program, const RunOptions& options) const {
@@ -107,7 +102,7 @@ void CudaBackend::check(const Program& program, const RunOptions& options) const
 
 void CudaBackend::check_transport(const RunOptions& options) const {
   if (options.transport != "nccl-self") return;
-  if (const GpuState nccl = plugin_.nccl_state(); !nccl.usable)
+  if (const GpuState nccl = gpu_plugin().nccl_state(); !nccl.usable)
     throw Error(ExitCode::failed, {"--transport nccl-self", nccl.why, nccl.remedy});
 }
 
@@ -118,7 +113,7 @@ std::string CudaBackend::transport_in_words(const Program& program, const RunOpt
 
 std::optional<MeasuredRun> CudaBackend::run(const Program& program, const RunOptions& options) {
   check(program, options);
-  check_usable(name(), plugin_.state());
+  check_usable(name(), gpu_plugin().state());
   const std::vector<StageId> ids = all_stages(program.stages.size());
   // They include the pipeline's destruction, which waits for the GPU.
   const Clock::time_point begin = Clock::now();
@@ -128,10 +123,10 @@ std::optional<MeasuredRun> CudaBackend::run(const Program& program, const RunOpt
   try {
     monitor.note(StageId{0}, Doing::preparing); // the GPU may not answer
     const std::unique_ptr<GpuPipeline> pipeline =
-        plugin_.make_pipeline(program, {.workload = options.workload,
-                                        .transport = options.transport,
-                                        .timed = options.compute == Compute::timed,
-                                        .stopped = stopped});
+        gpu_plugin().make_pipeline(program, {.workload = options.workload,
+                                             .transport = options.transport,
+                                             .timed = options.compute == Compute::timed,
+                                             .stopped = stopped});
     std::vector<StageResult> results;
     {
       std::vector<std::unique_ptr<PipelineStage>> stages;
@@ -147,7 +142,7 @@ std::optional<MeasuredRun> CudaBackend::run(const Program& program, const RunOpt
     MeasuredRun run = assemble(program, options, results);
     run.facts.backend = name();
     run.facts.transport = transport_in_words(program, options);
-    run.facts.machine = fmt::format("{}; {}", plugin_.state().why, pipeline->describe());
+    run.facts.machine = fmt::format("{}; {}", gpu_plugin().state().why, pipeline->describe());
     if (options.prove) {
       // The reference run does all stages' work on one stage's share of the GPU, without reporting progress.
       const Duration trained = Clock::now() - begin;
@@ -173,7 +168,7 @@ std::optional<MeasuredRun> CudaBackend::run(const Program& program, const RunOpt
 }
 
 std::vector<TransferSample> CudaBackend::time_transfers(std::size_t stages, const RunOptions& options) {
-  check_usable(name(), plugin_.state());
+  check_usable(name(), gpu_plugin().state());
   check_transport(options);
   constexpr std::size_t transfers = 15;
   constexpr std::size_t activation_width = 64; // for an activation of the transfer's size
@@ -187,7 +182,7 @@ std::vector<TransferSample> CudaBackend::time_transfers(std::size_t stages, cons
       workload.tokens = static_cast<std::size_t>(bytes) / (activation_width * 2);
       monitor.note(StageId{0}, Doing::preparing);
       // The program's links take no time, so only the time of their copies remains.
-      const std::unique_ptr<GpuPipeline> pipeline = plugin_.make_pipeline(
+      const std::unique_ptr<GpuPipeline> pipeline = gpu_plugin().make_pipeline(
           program, {.workload = workload, .transport = options.transport, .timed = true, .stopped = [&monitor] {
                       return monitor.stopped();
                     }});

@@ -7,14 +7,16 @@
 
 #include <new>
 
+#include "gpu/layout.hpp"
 #include "plugin.hpp"
 
 namespace ppsim::runtime {
 
 const GpuPlugin& gpu_plugin() {
-  return load_plugin<GpuPlugin>(
+  static const GpuPlugin& loaded = load_plugin<GpuPlugin>(
       "ppsim_gpu", "ppsim_gpu_plugin",
       "install the CUDA Toolkit 12.5 or newer (and NCCL for backend nccl), then build ppsim again");
+  return loaded;
 }
 
 void check_usable(std::string_view backend, const GpuState& state) {
@@ -35,6 +37,11 @@ void check_gpu_workload(const Workload& workload) {
                  fmt::format("{}: bf16 matrix products need multiples of 16 bytes", workload.tokens),
                  "use a multiple of 8");
   problems.throw_if_any();
+}
+
+ChunkSizes gpu_sizes(const Workload& workload) {
+  check_gpu_workload(workload);
+  return gpu::Layout{workload}.sizes(workload.optimizer);
 }
 
 void rethrow_as_error(std::string_view backend) {

@@ -91,30 +91,28 @@ public:
   [[nodiscard]] std::string_view name() const override { return "nccl"; }
   [[nodiscard]] std::vector<std::string_view> transports() const override { return {"direct"}; }
   Usability usability() override {
-    const GpuState state = plugin_.state();
-    const GpuState nccl = plugin_.nccl_state();
+    const GpuState state = gpu_plugin().state();
+    const GpuState nccl = gpu_plugin().nccl_state();
     if (!nccl.usable) return {false, nccl.why, nccl.remedy};
     if (!state.usable) return {false, state.why, state.remedy};
     return {true,
-            fmt::format("{} x {}, {}, {}, {}", state.devices, state.why, nccl.why, library_,
+            fmt::format("{} x {}, {}, {}, {}", state.devices, state.why, nccl.why, mpi_library(),
                         launch() ? "started by a launcher" : "needs mpirun -n STAGES, or srun, to start it"),
             {}};
   }
   bool is_leader() override { return prints_for_all(); }
-  ChunkSizes sizes(const Workload& workload) override {
-    check_gpu_workload(workload);
-    return plugin_.sizes(workload);
-  }
+  ChunkSizes sizes(const Workload& workload) override { return gpu_sizes(workload); }
 
   std::optional<MeasuredRun> run(const Program& program, const RunOptions& options) override {
+    const GpuPlugin& plugin = gpu_plugin();
     check_options(*this, program, options);
     check_gpu_workload(options.workload);
     allow_shared_gpu();
     return run_processes(
         program, options,
         {.backend = name(),
-         .make_parts = [this](const RankContext& context) { return make_rank(plugin_, context); },
-         .make_reference_device = [this](const Workload& workload) { return plugin_.make_device(workload); },
+         .make_parts = [&plugin](const RankContext& context) { return make_rank(plugin, context); },
+         .make_reference_device = [&plugin](const Workload& workload) { return plugin.make_device(workload); },
          .tolerance = gpu_tolerance});
   }
 
@@ -122,10 +120,6 @@ public:
     // The time of transfers between GPUs of different processes is measured in real runs.
     return transfers_of_runs(*this, stages, options, sizeof_bf16);
   }
-
-private:
-  const GpuPlugin& plugin_ = gpu_plugin();
-  std::string library_ = mpi_library();
 };
 
 } // namespace

@@ -73,10 +73,6 @@ GpuState state() {
   return state;
 }
 
-ChunkSizes sizes(const Workload& workload) {
-  return Layout{workload}.sizes(workload.optimizer);
-}
-
 std::size_t communicators(const Program& program) {
   return plan_communicators(program).size();
 }
@@ -102,7 +98,6 @@ using namespace ppsim::runtime;
 extern "C" __attribute__((visibility("default"))) const GpuPlugin ppsim_gpu_plugin{.version = PPSIM_VERSION,
                                                                                    .state = &gpu::state,
                                                                                    .nccl_state = &gpu::nccl_state,
-                                                                                   .sizes = &gpu::sizes,
                                                                                    .make_pipeline = &gpu::make_pipeline,
                                                                                    .make_device = &gpu::make_device,
                                                                                    .communicators = &gpu::communicators,

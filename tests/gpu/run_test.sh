@@ -100,18 +100,6 @@ CUDA_VISIBLE_DEVICES='' expect 'a build, and a backend that cannot be used' 2 --
 run=$(dirname "$(readlink -f "$0")")/run.sh
 
 if [ -n "$plugins" ]; then
-  # The scaled samples are what scale makes of the calibrations beside them.
-  samples=$(dirname "$run")/../../traces/samples
-  cp -r "$samples"/h100/p4-mlp-* "$work"
-  for pair in 'medium long' 'short long' 'short medium'; do
-    for size in tokens:2048:2048 width:1024:3072; do
-      IFS=: read -r kind tokens width <<<"$size"
-      (cd "$work" && PPSIM_PLUGIN_DIR=$plugins "$ppsim" scale "p4-mlp-${pair% *}/v1.toml" "p4-mlp-${pair#* }/v1.toml" --tokens "$tokens" --width "$width" \
-        -o scaled.toml >scaled.txt 2>&1)
-      sed '/^command/d' "$samples/h100-scaled/$kind-${pair/ /-}.toml" | cmp -s - <(sed '/^command/d' "$work/scaled.toml") ||
-        { echo "FAILED: $kind-${pair/ /-}.toml is another"; failed=1; }
-    done
-  done
   # Works of a 64th of the size.
   cat >"$work/small" <<END
 #!/usr/bin/env bash

@@ -60,7 +60,6 @@ struct GpuPlugin {
   const char* version; ///< of ppsim; must equal the program's
   GpuState (*state)();
   GpuState (*nccl_state)();
-  ChunkSizes (*sizes)(const Workload& workload);
   std::unique_ptr<GpuPipeline> (*make_pipeline)(const Program& program, const GpuOptions& options);
   /// The current GPU, undivided, for runs of one task at a time.
   std::unique_ptr<Device> (*make_device)(const Workload& workload);
