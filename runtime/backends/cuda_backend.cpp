@@ -85,7 +85,7 @@ public:
 
 private:
   void check(const Program& program, const RunOptions& options) const;
-  void check_transport(const RunOptions& options) const;
+  static void check_transport(const RunOptions& options);
   [[nodiscard]] static std::string transport_in_words(const Program& program, const RunOptions& options);
 };
 
@@ -100,7 +100,7 @@ void CudaBackend::check(const Program& program, const RunOptions& options) const
   check_transport(options);
 }
 
-void CudaBackend::check_transport(const RunOptions& options) const {
+void CudaBackend::check_transport(const RunOptions& options) {
   if (options.transport != "nccl-self") return;
   if (const GpuState nccl = gpu_plugin().nccl_state(); !nccl.usable)
     throw Error(ExitCode::failed, {"--transport nccl-self", nccl.why, nccl.remedy});

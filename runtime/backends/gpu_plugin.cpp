@@ -13,7 +13,7 @@
 namespace ppsim::runtime {
 
 const GpuPlugin& gpu_plugin() {
-  static const GpuPlugin& loaded = load_plugin<GpuPlugin>(
+  static const auto& loaded = load_plugin<GpuPlugin>(
       "ppsim_gpu", "ppsim_gpu_plugin",
       "install the CUDA Toolkit 12.5 or newer (and NCCL for backend nccl), then build ppsim again");
   return loaded;
