@@ -33,6 +33,24 @@ Duration step_of(const Outcome& outcome) {
   return by_span ? span_of(outcome) : outcome.report.makespan;
 }
 
+struct EqualChunks {
+  std::string_view name;
+  std::size_t stages, microbatches;
+  std::int64_t forward, input_grad, weight_grad, transfer; ///< microseconds; the forward is that of a stage
+  std::vector<std::size_t> limits;                         ///< activations
+};
+
+Duration makespan_within(const EqualChunks& run, std::size_t activations) {
+  const Generator& generator = find_generator(run.name);
+  const Shape shape{.stages = run.stages, .microbatches = run.microbatches, .vpp = generator.vpp.standard};
+  Scenario scenario = uniform_scenario(shape, Duration{1000 * run.forward}, Duration{2});
+  std::ranges::fill(scenario.costs.input_grad, Duration{1000 * run.input_grad});
+  std::ranges::fill(scenario.costs.weight_grad, Duration{1000 * run.weight_grad});
+  std::ranges::fill(scenario.network.latency, Duration{1000 * run.transfer});
+  const ScheduleRequest request{.shape = shape, .activation_limit = activations};
+  return test::run(make_schedule(generator, request, scenario), scenario).report.makespan;
+}
+
 } // namespace
 
 TEST_CASE("No searched schedule takes twice the proven bound for its memory, and few come near") {
@@ -86,29 +104,52 @@ TEST_CASE("No searched schedule takes longer than a named one of its placement t
   });
 }
 
-TEST_CASE("v-auto with more memory takes no longer") {
-  struct Case {
-    std::size_t stages, microbatches;
-    std::int64_t forward, input_grad, weight_grad, transfer;
-  };
-  // for the first, the search with memory for 6 alone finds a longer order than with memory for 5
-  const std::array<Case, 3> cases{{{3, 20, 18, 4, 11, 0}, {5, 10, 4, 2, 10, 1}, {2, 9, 7, 20, 1, 30}}};
-  for (const Case& each : cases) {
-    const Shape shape{.stages = each.stages, .microbatches = each.microbatches, .vpp = 2};
-    Scenario scenario = uniform_scenario(shape, Duration{1000 * each.forward}, Duration{2});
-    std::ranges::fill(scenario.costs.input_grad, Duration{1000 * each.input_grad});
-    std::ranges::fill(scenario.costs.weight_grad, Duration{1000 * each.weight_grad});
-    std::ranges::fill(scenario.network.latency, Duration{1000 * each.transfer});
+TEST_CASE("A searched schedule with more memory takes no longer") {
+  // a search of the larger room alone finds a longer order
+  const std::array<EqualChunks, 5> cases{{{"v-auto", 3, 20, 18, 4, 11, 0, {2, 3, 4, 5, 6, 7, 8}},
+                                          {"v-auto", 5, 10, 4, 2, 10, 1, {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}},
+                                          {"v-auto", 2, 9, 7, 20, 1, 30, {2, 3, 4, 5, 6}},
+                                          {"v-auto", 8, 24, 10, 8, 6, 2, {31, 37}},
+                                          {"zb-auto", 8, 24, 10, 12, 6, 5, {10, 11, 12, 13, 14}}}};
+  for (const EqualChunks& each : cases) {
     Duration shortest = Duration::max();
-    for (std::size_t limit = 2; limit <= shape.chunks() + 2; ++limit) {
-      INFO(each.stages << " stages, " << each.microbatches << " microbatches, room for " << limit);
-      const ScheduleRequest request{.shape = shape, .activation_limit = limit};
-      const Schedule schedule = make_schedule(find_generator("v-auto"), request, scenario);
-      const Duration makespan = test::run(schedule, scenario).report.makespan;
+    for (const std::size_t limit : each.limits) {
+      INFO(each.name << ", " << each.stages << " stages, " << each.microbatches << " microbatches, room for " << limit);
+      const Duration makespan = makespan_within(each, limit);
       CHECK(makespan <= shortest);
       shortest = std::min(shortest, makespan);
     }
   }
+}
+
+TEST_CASE("A searched schedule in a larger room takes no longer, in activations or in bytes") {
+  rc::prop("zb-auto, and sometimes v-auto", [] {
+    const Generator& generator = find_generator(draw(0, 7) == 0 ? "v-auto" : "zb-auto");
+    const Shape shape{.stages = draw(2, 5), .microbatches = draw(1, 12), .vpp = generator.vpp.standard};
+    Scenario scenario = draw_unequal(shape);
+    if (one_in(4)) scenario.update.step = OptimizerStep::per_stage;
+    ScheduleRequest request{.shape = shape};
+    const bool in_bytes = one_in(2);
+    if (in_bytes) {
+      // stages differ in what they hold at first; on each, all that comes is of one size
+      const Bytes one{number(draw(1, 4))};
+      scenario.memory.activation.assign(shape.chunks(), one);
+      scenario.memory.activation_for_weight.assign(shape.chunks(), draw(0, 1) == 0 ? Bytes{} : one);
+      scenario.memory.parameters.resize(shape.chunks());
+      for (Bytes& bytes : scenario.memory.parameters) bytes = Bytes{number(draw(0, 6))};
+    }
+    const std::size_t low = in_bytes ? draw(24, 40) : draw(shape.vpp, shape.chunks());
+    const auto step_within = [&](std::size_t limit) {
+      if (in_bytes)
+        scenario.memory.limit = Bytes{number(limit)};
+      else
+        request.activation_limit = limit;
+      return step_of(test::run(make_schedule(generator, request, scenario), scenario));
+    };
+    RC_CLASSIFY(in_bytes, "bytes");
+    const Duration step = step_within(low);
+    RC_ASSERT(step_within(low + draw(1, 5)) <= step);
+  });
 }
 
 } // namespace ppsim::test::searched_property

@@ -10,11 +10,11 @@ namespace {
 
 constexpr std::int64_t near_enough_ppm = 10'000;
 constexpr std::uint64_t most_placements = 2'000'000; // of tasks: about a quarter of a second
-constexpr std::uint64_t rival_steps = 1'000'000;     // of rules, on what a rival can be: a tenth of a second
+constexpr std::uint64_t refuting_steps = 1'000'000;  // of rules, on what a search may find: a tenth of a second
 constexpr std::uint64_t placements_per_task = 8;     // by one order and what makes it better
 constexpr std::uint64_t fewest_orders = 2;           // that find a better one
 constexpr std::uint64_t steps_per_task = 8;          // of rules, before they refute what cannot be
-constexpr std::uint64_t most_tasks_below = 12'000;   // of the orders with less sizes: each is a search of its own
+constexpr std::uint64_t most_tasks_below = 100'000;  // of the orders in less room: each is a search of its own
 
 synthesis::Instance instance_of(const DispatchInput& input) {
   synthesis::Instance instance;
@@ -45,15 +45,12 @@ std::int64_t good_enough_ppm(const DispatchInput& input) {
   return input.shape.vpp == 2 && is_short ? 200'000 : 40'000; // what is published stays as it is published
 }
 
-/// That no order of the rival's memory is as short is often proven in a moment; its own search takes longer.
-bool may_be_shorter(const AlternativeSchedule& rival, const Scenario& scenario, const DispatchInput& input,
-                    std::int64_t makespan) {
-  if (!rival.activations) return true;
-  const DispatchInput its = dispatch_input(scenario, placement_of(input), *rival.activations);
-  if (lower_bound(its).makespan >= makespan) return false;
-  const synthesis::Instance instance = instance_of(its);
-  return instance.tasks() > rival_steps / steps_per_task || fault_of(instance) ||
-         !synthesis::is_refuted(instance, makespan - 1, rival_steps);
+/// That no order of so little memory is shorter is often proven in a moment; a search takes longer.
+bool may_be_shorter(const DispatchInput& input, std::int64_t makespan) {
+  if (lower_bound(input).makespan >= makespan) return false;
+  const synthesis::Instance instance = instance_of(input);
+  return instance.tasks() > refuting_steps / steps_per_task || fault_of(instance) ||
+         !synthesis::is_refuted(instance, makespan - 1, refuting_steps);
 }
 
 bool counts_span(const Scenario& scenario) {
@@ -65,38 +62,68 @@ bool is_better(const Scenario& scenario, const PlanScore& a, const PlanScore& b)
   return std::pair{a.makespan, a.span} < std::pair{b.makespan, b.span};
 }
 
-/// By stage: its largest activation, and one of each of its chunks.
-struct ActivationSizes {
-  std::vector<std::int64_t> one, least;
-
-  /// So many are less than the fullest stage has sizes for, and no more than there are.
-  [[nodiscard]] std::int64_t activations(const DispatchInput& input) const {
-    std::int64_t most = 0;
-    for (std::size_t stage = 0; stage < one.size(); ++stage)
-      if (one[stage] > 0) most = std::max(most, (input.limit[stage] - 1) / one[stage]);
-    return std::min(most, static_cast<std::int64_t>(input.shape.vpp * input.shape.microbatches));
+/// Rooms for the activations of all stages, each smaller by the same amount on every stage, as memory is: those that
+/// activations of one chunk fill on one stage. They do not depend on the room to begin with, so what is searched in
+/// less room is also searched in more.
+class Rooms {
+public:
+  explicit Rooms(const DispatchInput& input) : input_{input}, least_(input.limit.size()), most_(input.limit.size()) {
+    for (std::size_t chunk = 0; chunk < input.stage.size(); ++chunk) {
+      const std::uint32_t stage = input.stage[chunk];
+      least_[stage] += input.taken[chunk];
+      most_[stage] += static_cast<std::int64_t>(input.shape.microbatches) * input.taken[chunk];
+    }
   }
 
-  /// Leaves each stage sizes for no more than so many of its activations; false where it cannot run with so little.
-  bool shrink(DispatchInput& input, std::int64_t activations) const {
-    for (std::size_t stage = 0; stage < one.size(); ++stage) {
-      input.limit[stage] = std::min(input.limit[stage], activations * one[stage]);
-      if (input.limit[stage] < least[stage]) return false;
+  /// Takes away what no activation can use, if all that a stage ever holds are multiples of one size.
+  void trim(DispatchInput& room) const {
+    for (std::size_t chunk = 0; chunk < input_.stage.size(); ++chunk)
+      if (input_.taken[chunk] != input_.taken[input_.chunks[input_.stage[chunk]].front()] ||
+          (input_.kept[chunk] != 0 && input_.kept[chunk] != input_.taken[chunk]))
+        return;
+    shrink(room, least_rest(room, 0));
+  }
+
+  /// Goes on to the next room; false where that is too small.
+  bool next(DispatchInput& room) const { return shrink(room, least_rest(room, 1)); }
+
+  /// Goes on to the first room with memory for no more than so many microbatches on any stage; false where that is too
+  /// small.
+  bool skip_to(DispatchInput& room, std::size_t microbatches) const {
+    std::int64_t by = 0;
+    for (std::size_t stage = 0; stage < least_.size(); ++stage)
+      if (least_[stage] > 0)
+        by = std::max(by, room.limit[stage] - static_cast<std::int64_t>(microbatches) * least_[stage]);
+    return shrink(room, by);
+  }
+
+private:
+  /// The least that one stage has beyond activations of one chunk, or beyond all its activations: `at_least` or more.
+  [[nodiscard]] std::int64_t least_rest(const DispatchInput& room, std::int64_t at_least) const {
+    std::int64_t least = Dispatch::never;
+    for (std::size_t chunk = 0; chunk < input_.stage.size(); ++chunk) {
+      const std::int64_t taken = input_.taken[chunk];
+      if (taken == 0) continue;
+      const std::uint32_t stage = input_.stage[chunk];
+      const std::int64_t over = room.limit[stage] - most_[stage];
+      least = std::min(least, over >= at_least ? over : (room.limit[stage] - at_least) % taken + at_least);
+    }
+    return least;
+  }
+
+  bool shrink(DispatchInput& room, std::int64_t by) const {
+    if (by == Dispatch::never) return false; // nothing takes memory
+    for (std::size_t stage = 0; stage < least_.size(); ++stage) {
+      if (least_[stage] > 0) room.limit[stage] -= by;
+      if (room.limit[stage] < least_[stage]) return false;
     }
     return true;
   }
-};
 
-ActivationSizes activation_sizes(const DispatchInput& input) {
-  ActivationSizes sizes{.one = std::vector<std::int64_t>(input.limit.size()),
-                        .least = std::vector<std::int64_t>(input.limit.size())};
-  for (std::size_t chunk = 0; chunk < input.stage.size(); ++chunk) {
-    const std::uint32_t stage = input.stage[chunk];
-    sizes.one[stage] = std::max(sizes.one[stage], input.taken[chunk]);
-    sizes.least[stage] += input.taken[chunk];
-  }
-  return sizes;
-}
+  const DispatchInput& input_;
+  std::vector<std::int64_t> least_; // by stage: an activation of each of its chunks
+  std::vector<std::int64_t> most_;  // by stage: all activations
+};
 
 } // namespace
 
@@ -112,7 +139,8 @@ Plan better_plan(const DispatchInput& input, const ScheduleRequest& request, con
     if (is_better(scenario, board.score(), plan.score)) plan = {board.steps(), board.score()};
   };
   for (const AlternativeSchedule& rival : rivals)
-    if (by_span || may_be_shorter(rival, scenario, input, plan.score.makespan))
+    if (by_span || !rival.activations ||
+        may_be_shorter(dispatch_input(scenario, placement, *rival.activations), plan.score.makespan))
       offer(as_order(make_schedule(*rival.generator, {.shape = shape}, scenario), placement, passes));
   const std::int64_t good_enough = good_enough_ppm(input);
   if (synthesis::is_near_enough(plan.score.makespan, lower_bound(input).makespan, good_enough)) return plan;
@@ -129,26 +157,32 @@ Plan better_plan(const DispatchInput& input, const ScheduleRequest& request, con
   return plan;
 }
 
-Plan best_below(const DispatchInput& input, const ScheduleRequest& request, const Scenario& scenario, Plan plan,
-                const std::function<Plan(const DispatchInput&)>& search) {
-  if (counts_span(scenario)) return plan;
-  const ActivationSizes sizes = activation_sizes(input);
+Plan best_within(const DispatchInput& input, const ScheduleRequest& request, const Scenario& scenario,
+                 const std::function<Plan(const DispatchInput&)>& search, std::span<const AlternativeSchedule> rivals) {
+  const Rooms rooms{input};
+  DispatchInput room = input;
+  rooms.trim(room);
+  Plan plan = better_plan(room, request, scenario, search(room), rivals);
   std::uint64_t left = most_tasks_below / instance_of(input).tasks();
-  // rooms for up to 2p activations first: in more, few orders are shorter
-  const std::int64_t all = sizes.activations(input);
-  const std::int64_t usual = std::min(all, static_cast<std::int64_t>(2 * input.shape.stages));
-  const auto search_below = [&](std::int64_t from, std::int64_t least) {
-    DispatchInput less = input;
-    for (std::int64_t activations = from; activations >= least && left > 0; --activations, --left) {
-      if (!sizes.shrink(less, activations)) return;
-      const synthesis::Instance instance = instance_of(less);
-      if (fault_of(instance) || synthesis::is_refuted(instance, plan.score.makespan - 1, rival_steps)) return;
-      Plan other = better_plan(less, request, scenario, search(less), {});
-      if (is_better(scenario, other.score, plan.score)) plan = std::move(other);
-    }
+  const auto search_in = [&](const DispatchInput& less) {
+    if (left == 0) return false;
+    const bool may_be_better =
+        counts_span(scenario) ? lower_bound(less).span < plan.score.span : may_be_shorter(less, plan.score.makespan);
+    if (!may_be_better) return false;
+    --left;
+    Plan other = better_plan(less, request, scenario, search(less), {});
+    if (is_better(scenario, other.score, plan.score)) plan = std::move(other);
+    return true;
   };
-  search_below(usual, 1);
-  search_below(all, usual + 1);
+  // in more room than for 2p activations few orders are better, so what is in there comes last
+  const DispatchInput whole = room;
+  bool fits = rooms.skip_to(room, 2 * input.shape.stages / input.shape.vpp);
+  const DispatchInput usual = room;
+  if (usual.limit == whole.limit) fits = rooms.next(room);
+  while (fits && search_in(room)) fits = rooms.next(room);
+  room = whole;
+  while (rooms.next(room) && room.limit > usual.limit && search_in(room)) {
+  }
   return plan;
 }
 

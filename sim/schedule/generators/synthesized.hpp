@@ -24,11 +24,12 @@ struct AlternativeSchedule {
 [[nodiscard]] Plan better_plan(const DispatchInput& input, const ScheduleRequest& request, const Scenario& scenario,
                                Plan plan, std::span<const AlternativeSchedule> rivals);
 
-/// `plan`, or what `search` and better_plan() find in room for fewer activations on each stage, if that is shorter:
-/// more room is harder to search. One activation less each time, from 2p on first, as long as some order in so little
-/// room may be shorter, and the orders have 12 000 tasks together. Where each stage takes its optimizer step by itself
-/// the plan is left as it is.
-[[nodiscard]] Plan best_below(const DispatchInput& input, const ScheduleRequest& request, const Scenario& scenario,
-                              Plan plan, const std::function<Plan(const DispatchInput&)>& search);
+/// The best of what `search` and better_plan() find in this room for activations and in smaller ones, since more room
+/// is harder to search: each takes an activation away from at least one stage, and with bytes from all stages as much
+/// as less memory would. It ends where no order of so little room can be better, or where the orders have 100 000 tasks
+/// together; rooms for up to 2p activations come first.
+[[nodiscard]] Plan best_within(const DispatchInput& input, const ScheduleRequest& request, const Scenario& scenario,
+                               const std::function<Plan(const DispatchInput&)>& search,
+                               std::span<const AlternativeSchedule> rivals);
 
 } // namespace ppsim::generator

@@ -30,8 +30,8 @@ const Generator definition{
     .placement = "v",
     .summary = "a V of two chunks per stage by search: follows costs, transfers and a memory limit",
     .promise = "never more memory than the limit; no step longer than that of zb-v, hanayo, v-half and v-min where "
-               "they fit, nor in small runs with a higher activation limit; span no longer than the published ZB-V "
-               "heuristic's, unless the step is shorter",
+               "they fit, nor in runs of up to some 3000 tasks with a higher activation limit; span no longer than the "
+               "published ZB-V heuristic's, unless the step is shorter",
     .constraints = "two chunks per stage; any m >= 1; the limit holds one activation of each chunk",
     .source = "Qi et al., arXiv 2405.15362",
     .options = "activation-limit",
@@ -46,8 +46,7 @@ const Generator definition{
                                                       AlternativeSchedule{&hanayo::definition},
                                                       AlternativeSchedule{&v_half::definition, v_half_limit(shape)},
                                                       AlternativeSchedule{&v_min::definition, v_min_limit(shape)}};
-      Plan plan = better_plan(input, request, scenario, searched(input), rivals);
-      return to_schedule("v-auto", shape, best_below(input, request, scenario, std::move(plan), searched));
+      return to_schedule("v-auto", shape, best_within(input, request, scenario, searched, rivals));
     }};
 
 } // namespace ppsim::generator::v_auto

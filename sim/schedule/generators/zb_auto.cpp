@@ -144,8 +144,7 @@ private:
   std::vector<std::size_t> extra_; // forwards to place, per stage
 };
 
-Schedule make(const ScheduleRequest& request, const Scenario& scenario) {
-  const DispatchInput input = limited_input(request, scenario, loop_placement(request.shape), request.shape.stages);
+Plan searched(const DispatchInput& input, const ScheduleRequest& request, const Scenario& scenario) {
   Dispatch board{input};
   BestPlan best;
   const PlanScore bound = lower_bound(input);
@@ -156,10 +155,16 @@ Schedule make(const ScheduleRequest& request, const Scenario& scenario) {
     best.offer(board);
     if (best.plan().score <= bound) break;
   }
+  return best.plan();
+}
+
+Schedule make(const ScheduleRequest& request, const Scenario& scenario) {
+  const DispatchInput input = limited_input(request, scenario, loop_placement(request.shape), request.shape.stages);
   constexpr std::array<AlternativeSchedule, 4> rivals{
       AlternativeSchedule{&zb_h1::definition}, AlternativeSchedule{&zb_h2::definition},
       AlternativeSchedule{&one_f_one_b::definition}, AlternativeSchedule{&gpipe::definition}};
-  return to_schedule("zb-auto", request.shape, better_plan(input, request, scenario, best.plan(), rivals));
+  const auto search = [&](const DispatchInput& room) { return searched(room, request, scenario); };
+  return to_schedule("zb-auto", request.shape, best_within(input, request, scenario, search, rivals));
 }
 
 } // namespace
@@ -168,8 +173,10 @@ const Generator definition{
     .name = "zb-auto",
     .placement = "loop",
     .summary = "zero bubble by search: follows costs, transfers and a memory limit",
-    .promise = "never more memory than the limit; no step longer than that of zb-h1, zb-h2, 1f1b and gpipe where they "
-               "fit; span no longer than the published heuristic's, unless the step is shorter",
+    .promise =
+        "never more memory than the limit; no step longer than that of zb-h1, zb-h2, 1f1b and gpipe where they "
+        "fit, nor in runs of up to some 3000 tasks with a higher activation limit; span no longer than the published "
+        "heuristic's, unless the step is shorter",
     .constraints = "one chunk per stage; any m >= 1; the limit holds at least one activation",
     .source = "Qi et al., arXiv 2401.10241, section 3.1",
     .options = "activation-limit",
