@@ -51,6 +51,14 @@ Duration makespan_within(const EqualChunks& run, std::size_t activations) {
   return test::run(make_schedule(generator, request, scenario), scenario).report.makespan;
 }
 
+/// Stages differ in what they hold at first; on each, all that comes is of one size.
+void draw_sizes(Memory& memory, std::size_t chunks) {
+  const Bytes one{number(draw(1, 4))};
+  memory.activation.assign(chunks, one);
+  memory.activation_for_weight.assign(chunks, one_in(2) ? Bytes{} : one);
+  for (Bytes& bytes : memory.parameters) bytes = Bytes{number(draw(0, 6))};
+}
+
 } // namespace
 
 TEST_CASE("No searched schedule takes twice the proven bound for its memory, and few come near") {
@@ -130,14 +138,7 @@ TEST_CASE("A searched schedule in a larger room takes no longer, in activations 
     if (one_in(4)) scenario.update.step = OptimizerStep::per_stage;
     ScheduleRequest request{.shape = shape};
     const bool in_bytes = one_in(2);
-    if (in_bytes) {
-      // stages differ in what they hold at first; on each, all that comes is of one size
-      const Bytes one{number(draw(1, 4))};
-      scenario.memory.activation.assign(shape.chunks(), one);
-      scenario.memory.activation_for_weight.assign(shape.chunks(), draw(0, 1) == 0 ? Bytes{} : one);
-      scenario.memory.parameters.resize(shape.chunks());
-      for (Bytes& bytes : scenario.memory.parameters) bytes = Bytes{number(draw(0, 6))};
-    }
+    if (in_bytes) draw_sizes(scenario.memory, shape.chunks());
     const std::size_t low = in_bytes ? draw(24, 40) : draw(shape.vpp, shape.chunks());
     const auto step_within = [&](std::size_t limit) {
       if (in_bytes)
