@@ -84,24 +84,29 @@ void check_scenario(const RunSpec& spec, const Scenario& scenario) {
 /// Throws Error where a stage cannot hold one microbatch.
 void check_room(const RunSpec& spec, const ChunkPlacement& placement, const TaskGraph& plain, std::size_t passes,
                 const synthesis::Instance& instance) {
+  std::optional<StageId> fullest;
+  std::int64_t most_over = 0;
   for (const StageId stage : plain.schedule().stage_ids()) {
-    const std::int64_t least = least_capacity(instance, index(stage), passes);
-    const std::int64_t over = least - instance.capacity[index(stage)];
-    if (over <= 0) continue;
-    if (spec.activation_limit)
-      throw Error{
-          ExitCode::no,
-          Problem{spec.place_of("activation-limit"),
-                  fmt::format("allows {} on stage {}, but one microbatch alone has {} activations in placement {}",
-                              *spec.activation_limit, index(stage), least, placement.name),
-                  fmt::format("give at least {}", least)}};
-    const Bytes needed = static_bytes(plain, stage, 1) + Bytes{least};
-    throw Error{ExitCode::no, Problem{spec.place_of("memory-limit"),
-                                      fmt::format("{}, but stage {} needs {} for one microbatch alone in placement {}",
-                                                  format_bytes(*plain.scenario().memory.limit), index(stage),
-                                                  format_closely(needed), placement.name),
-                                      "recompute activations, or spread the model over more devices"}};
+    const std::int64_t over = least_capacity(instance, index(stage), passes) - instance.capacity[index(stage)];
+    if (over <= most_over) continue;
+    most_over = over;
+    fullest = stage;
   }
+  if (!fullest) return;
+  const std::int64_t least = least_capacity(instance, index(*fullest), passes);
+  if (spec.activation_limit)
+    throw Error{
+        ExitCode::no,
+        Problem{spec.place_of("activation-limit"),
+                fmt::format("allows {} on stage {}, but one microbatch alone has {} activations in placement {}",
+                            *spec.activation_limit, index(*fullest), least, placement.name),
+                fmt::format("give at least {}", least)}};
+  const Bytes needed = static_bytes(plain, *fullest, 1) + Bytes{least};
+  throw Error{ExitCode::no, Problem{spec.place_of("memory-limit"),
+                                    fmt::format("{}, but stage {} needs {} for one microbatch alone in placement {}",
+                                                format_bytes(*plain.scenario().memory.limit), index(*fullest),
+                                                format_closely(needed), placement.name),
+                                    "recompute activations, or spread the model over more devices"}};
 }
 
 /// What the search cannot do if microbatches differ: those of that sequence do.

@@ -106,7 +106,7 @@ DispatchInput limited_input(const ScheduleRequest& request, const Scenario& scen
   if (missing == 0) return input;
   const Bytes least = *memory.limit + Bytes{missing};
   throw Error{
-      ExitCode::bad_input,
+      ExitCode::no,
       Problem{"`memory-limit`",
               fmt::format("{} is too small for one activation of each chunk and the memory that a stage always holds",
                           format_bytes(*memory.limit)),

@@ -265,7 +265,9 @@ TEST_CASE("A limit below a stage's need is refused with the least that works") {
   Scenario scenario = uniform_scenario(v_four_by_eight, 1ms, 2ms);
   set_activations(scenario, Bytes{10}, Bytes{10}, Bytes{49});
   std::ranges::fill(scenario.memory.parameters, Bytes{15}); // 30 on a stage, and 10 for each of two chunks
-  CHECK(refusal_of([&] { (void)planned("v-auto", scenario); }).first() ==
+  const Refusal too_small = refusal_of([&] { (void)planned("v-auto", scenario); });
+  CHECK(too_small.code == ExitCode::no);
+  CHECK(too_small.first() ==
         "`memory-limit`: 49 B is too small for one activation of each chunk and the memory that a stage always holds "
         "-- give at least 50B");
   scenario.memory.limit = Bytes{50};
