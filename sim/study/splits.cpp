@@ -67,9 +67,10 @@ bool Splits::searches() const {
   return run_.schedule.origin() != nullptr && run_.schedule.origin()->generator->searches;
 }
 
-Schedule Splits::schedule(const Scenario& scenario) const {
+Schedule Splits::schedule(const Scenario& scenario, bool tried) const {
   if (!searches()) return run_.schedule;
-  const auto& [generator, request] = *run_.schedule.origin();
+  auto [generator, request] = *run_.schedule.origin();
+  request.tries_smaller_limits = !tried;
   if (spec_.forward_only) return make_schedule(*generator, request, scenario).forwards();
   return make_schedule(*generator, request, scenario);
 }

@@ -19,8 +19,8 @@ public:
   /// Whether the order depends on costs.
   [[nodiscard]] bool searches() const;
 
-  /// The order, made again if it depends on costs.
-  [[nodiscard]] Schedule schedule(const Scenario& scenario) const;
+  /// The order, made again if it depends on costs: one that is soon found while splits are `tried`.
+  [[nodiscard]] Schedule schedule(const Scenario& scenario, bool tried) const;
 
 private:
   RunSpec spec_;

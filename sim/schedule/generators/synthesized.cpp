@@ -62,9 +62,9 @@ bool is_better(const Scenario& scenario, const PlanScore& a, const PlanScore& b)
   return std::pair{a.makespan, a.span} < std::pair{b.makespan, b.span};
 }
 
-/// Rooms for the activations of all stages, each smaller by the same amount on every stage, as memory is: those that
-/// activations of one chunk fill on one stage. They do not depend on the room to begin with, so what is searched in
-/// less room is also searched in more.
+/// Smaller rooms for the activations of all stages: each has so much less on every stage, as with less memory. They are
+/// those that activations of one chunk fill on one stage, and do not depend on the room to begin with: what is searched
+/// in less room is also searched in more.
 class Rooms {
 public:
   explicit Rooms(const DispatchInput& input) : input_{input}, least_(input.limit.size()), most_(input.limit.size()) {
@@ -75,49 +75,54 @@ public:
     }
   }
 
-  /// Takes away what no activation can use, if all that a stage ever holds are multiples of one size.
-  void trim(DispatchInput& room) const {
+  [[nodiscard]] DispatchInput with(std::int64_t less) const {
+    DispatchInput room = input_;
+    for (std::size_t stage = 0; stage < least_.size(); ++stage)
+      if (least_[stage] > 0) room.limit[stage] -= less;
+    return room;
+  }
+
+  /// What no activation can use, if all that a stage ever holds are multiples of one size.
+  [[nodiscard]] std::int64_t unused() const {
     for (std::size_t chunk = 0; chunk < input_.stage.size(); ++chunk)
       if (input_.taken[chunk] != input_.taken[input_.chunks[input_.stage[chunk]].front()] ||
           (input_.kept[chunk] != 0 && input_.kept[chunk] != input_.taken[chunk]))
-        return;
-    shrink(room, least_rest(room, 0));
+        return 0;
+    return if_enough(least_rest(0, 0)).value_or(0);
   }
 
-  /// Goes on to the next room; false where that is too small.
-  bool next(DispatchInput& room) const { return shrink(room, least_rest(room, 1)); }
+  /// The next room; none where it is too small.
+  [[nodiscard]] std::optional<std::int64_t> after(std::int64_t less) const {
+    return if_enough(less + least_rest(less, 1));
+  }
 
-  /// Goes on to the first room with memory for no more than so many microbatches on any stage; false where that is too
-  /// small.
-  bool skip_to(DispatchInput& room, std::size_t microbatches) const {
-    std::int64_t by = 0;
+  /// The first room with memory for no more than so many microbatches on any stage; none where it is too small.
+  [[nodiscard]] std::optional<std::int64_t> for_microbatches(std::size_t most) const {
+    std::int64_t less = 0;
     for (std::size_t stage = 0; stage < least_.size(); ++stage)
       if (least_[stage] > 0)
-        by = std::max(by, room.limit[stage] - static_cast<std::int64_t>(microbatches) * least_[stage]);
-    return shrink(room, by);
+        less = std::max(less, input_.limit[stage] - static_cast<std::int64_t>(most) * least_[stage]);
+    return if_enough(less);
   }
 
 private:
   /// The least that one stage has beyond activations of one chunk, or beyond all its activations: `at_least` or more.
-  [[nodiscard]] std::int64_t least_rest(const DispatchInput& room, std::int64_t at_least) const {
+  [[nodiscard]] std::int64_t least_rest(std::int64_t less, std::int64_t at_least) const {
     std::int64_t least = Dispatch::never;
     for (std::size_t chunk = 0; chunk < input_.stage.size(); ++chunk) {
       const std::int64_t taken = input_.taken[chunk];
       if (taken == 0) continue;
-      const std::uint32_t stage = input_.stage[chunk];
-      const std::int64_t over = room.limit[stage] - most_[stage];
-      least = std::min(least, over >= at_least ? over : (room.limit[stage] - at_least) % taken + at_least);
+      const std::int64_t limit = input_.limit[input_.stage[chunk]] - less;
+      const std::int64_t over = limit - most_[input_.stage[chunk]];
+      least = std::min(least, over >= at_least ? over : (limit - at_least) % taken + at_least);
     }
     return least;
   }
 
-  bool shrink(DispatchInput& room, std::int64_t by) const {
-    if (by == Dispatch::never) return false; // nothing takes memory
-    for (std::size_t stage = 0; stage < least_.size(); ++stage) {
-      if (least_[stage] > 0) room.limit[stage] -= by;
-      if (room.limit[stage] < least_[stage]) return false;
-    }
-    return true;
+  [[nodiscard]] std::optional<std::int64_t> if_enough(std::int64_t less) const {
+    for (std::size_t stage = 0; stage < least_.size(); ++stage)
+      if (least_[stage] > 0 && input_.limit[stage] - less < least_[stage]) return std::nullopt;
+    return less < Dispatch::never ? std::optional{less} : std::nullopt; // never: nothing takes memory
   }
 
   const DispatchInput& input_;
@@ -128,7 +133,7 @@ private:
 } // namespace
 
 Plan better_plan(const DispatchInput& input, const ScheduleRequest& request, const Scenario& scenario, Plan plan,
-                 std::span<const AlternativeSchedule> rivals) {
+                 std::span<Rival> rivals) {
   const bool by_span = counts_span(scenario);
   const Shape& shape = request.shape;
   const std::span<const Pass> passes = sequence_passes(true);
@@ -138,10 +143,15 @@ Plan better_plan(const DispatchInput& input, const ScheduleRequest& request, con
     if (!order || !board.follow(as_schedule("", shape, *order, passes))) return;
     if (is_better(scenario, board.score(), plan.score)) plan = {board.steps(), board.score()};
   };
-  for (const AlternativeSchedule& rival : rivals)
-    if (by_span || !rival.activations ||
-        may_be_shorter(dispatch_input(scenario, placement, *rival.activations), plan.score.makespan))
-      offer(as_order(make_schedule(*rival.generator, {.shape = shape}, scenario), placement, passes));
+  for (Rival& rival : rivals) {
+    if (!rival.is_made && !by_span && rival.activations &&
+        !may_be_shorter(dispatch_input(scenario, placement, *rival.activations), plan.score.makespan))
+      continue;
+    if (!rival.is_made)
+      rival.order = as_order(make_schedule(*rival.generator, {.shape = shape}, scenario), placement, passes);
+    rival.is_made = true;
+    offer(rival.order);
+  }
   const std::int64_t good_enough = good_enough_ppm(input);
   if (synthesis::is_near_enough(plan.score.makespan, lower_bound(input).makespan, good_enough)) return plan;
   const synthesis::Instance instance = instance_of(input);
@@ -158,31 +168,31 @@ Plan better_plan(const DispatchInput& input, const ScheduleRequest& request, con
 }
 
 Plan best_within(const DispatchInput& input, const ScheduleRequest& request, const Scenario& scenario,
-                 const std::function<Plan(const DispatchInput&)>& search, std::span<const AlternativeSchedule> rivals) {
+                 const std::function<Plan(const DispatchInput&)>& search, std::span<Rival> rivals) {
+  const auto best_in = [&](const DispatchInput& room) {
+    return better_plan(room, request, scenario, search(room), rivals);
+  };
   const Rooms rooms{input};
-  DispatchInput room = input;
-  rooms.trim(room);
-  Plan plan = better_plan(room, request, scenario, search(room), rivals);
+  const std::int64_t whole = rooms.unused();
+  Plan plan = best_in(rooms.with(whole));
+  if (!request.tries_smaller_limits) return plan;
   std::uint64_t left = most_tasks_below / instance_of(input).tasks();
-  const auto search_in = [&](const DispatchInput& less) {
+  const auto search_in = [&](const DispatchInput& room) {
     if (left == 0) return false;
     const bool may_be_better =
-        counts_span(scenario) ? lower_bound(less).span < plan.score.span : may_be_shorter(less, plan.score.makespan);
+        counts_span(scenario) ? lower_bound(room).span < plan.score.span : may_be_shorter(room, plan.score.makespan);
     if (!may_be_better) return false;
     --left;
-    Plan other = better_plan(less, request, scenario, search(less), {});
+    Plan other = best_in(room);
     if (is_better(scenario, other.score, plan.score)) plan = std::move(other);
     return true;
   };
   // in more room than for 2p activations few orders are better, so what is in there comes last
-  const DispatchInput whole = room;
-  bool fits = rooms.skip_to(room, 2 * input.shape.stages / input.shape.vpp);
-  const DispatchInput usual = room;
-  if (usual.limit == whole.limit) fits = rooms.next(room);
-  while (fits && search_in(room)) fits = rooms.next(room);
-  room = whole;
-  while (rooms.next(room) && room.limit > usual.limit && search_in(room)) {
-  }
+  const std::optional<std::int64_t> usual = rooms.for_microbatches(2 * input.shape.stages / input.shape.vpp);
+  for (auto less = usual && *usual <= whole ? rooms.after(whole) : usual; less && search_in(rooms.with(*less));)
+    less = rooms.after(*less);
+  const std::int64_t end = usual.value_or(Dispatch::never);
+  for (auto less = rooms.after(whole); less && *less < end && search_in(rooms.with(*less));) less = rooms.after(*less);
   return plan;
 }
 

@@ -29,9 +29,10 @@ const Generator definition{
     .name = "v-auto",
     .placement = "v",
     .summary = "a V of two chunks per stage by search: follows costs, transfers and a memory limit",
-    .promise = "never more memory than the limit; no step longer than that of zb-v, hanayo, v-half and v-min where "
-               "they fit, nor in runs of up to some 3000 tasks with a higher activation limit; span no longer than the "
-               "published ZB-V heuristic's, unless the step is shorter",
+    .promise =
+        "never more memory than the limit; no step longer than that of zb-v, hanayo, v-half and v-min where "
+        "they fit; up to some 3000 tasks a higher activation limit makes no step longer; span no longer than the "
+        "published ZB-V heuristic's, unless the step is shorter",
     .constraints = "two chunks per stage; any m >= 1; the limit holds one activation of each chunk",
     .source = "Qi et al., arXiv 2405.15362",
     .options = "activation-limit",
@@ -42,10 +43,9 @@ const Generator definition{
     .make = [](const ScheduleRequest& request, const Scenario& scenario) {
       const Shape& shape = request.shape;
       const DispatchInput input = limited_input(request, scenario, wave_placement(shape), 2 * shape.stages);
-      const std::array<AlternativeSchedule, 4> rivals{AlternativeSchedule{&zb_v::definition},
-                                                      AlternativeSchedule{&hanayo::definition},
-                                                      AlternativeSchedule{&v_half::definition, v_half_limit(shape)},
-                                                      AlternativeSchedule{&v_min::definition, v_min_limit(shape)}};
+      std::array<Rival, 4> rivals{Rival{&zb_v::definition}, Rival{&hanayo::definition},
+                                  Rival{&v_half::definition, v_half_limit(shape)},
+                                  Rival{&v_min::definition, v_min_limit(shape)}};
       return to_schedule("v-auto", shape, best_within(input, request, scenario, searched, rivals));
     }};
 

@@ -204,8 +204,7 @@ Plan search_v(const DispatchInput& input, std::size_t placements) {
 }
 
 Schedule search_within(std::string_view name, const Shape& shape, const Scenario& scenario, std::size_t activations) {
-  constexpr std::array<AlternativeSchedule, 2> rivals{AlternativeSchedule{&zb_v::definition},
-                                                      AlternativeSchedule{&hanayo::definition}};
+  std::array<Rival, 2> rivals{Rival{&zb_v::definition}, Rival{&hanayo::definition}};
   const DispatchInput input = dispatch_input(scenario, wave_placement(shape), activations);
   return to_schedule(name, shape, better_plan(input, {.shape = shape}, scenario, search_v(input, 250'000), rivals));
 }

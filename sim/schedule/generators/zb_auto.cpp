@@ -160,9 +160,8 @@ Plan searched(const DispatchInput& input, const ScheduleRequest& request, const 
 
 Schedule make(const ScheduleRequest& request, const Scenario& scenario) {
   const DispatchInput input = limited_input(request, scenario, loop_placement(request.shape), request.shape.stages);
-  constexpr std::array<AlternativeSchedule, 4> rivals{
-      AlternativeSchedule{&zb_h1::definition}, AlternativeSchedule{&zb_h2::definition},
-      AlternativeSchedule{&one_f_one_b::definition}, AlternativeSchedule{&gpipe::definition}};
+  std::array<Rival, 4> rivals{Rival{&zb_h1::definition}, Rival{&zb_h2::definition}, Rival{&one_f_one_b::definition},
+                              Rival{&gpipe::definition}};
   const auto search = [&](const DispatchInput& room) { return searched(room, request, scenario); };
   return to_schedule("zb-auto", request.shape, best_within(input, request, scenario, search, rivals));
 }
@@ -173,10 +172,9 @@ const Generator definition{
     .name = "zb-auto",
     .placement = "loop",
     .summary = "zero bubble by search: follows costs, transfers and a memory limit",
-    .promise =
-        "never more memory than the limit; no step longer than that of zb-h1, zb-h2, 1f1b and gpipe where they "
-        "fit, nor in runs of up to some 3000 tasks with a higher activation limit; span no longer than the published "
-        "heuristic's, unless the step is shorter",
+    .promise = "never more memory than the limit; no step longer than that of zb-h1, zb-h2, 1f1b and gpipe where they "
+               "fit; up to some 3000 tasks a higher activation limit makes no step longer; span no longer than the "
+               "published heuristic's, unless the step is shorter",
     .constraints = "one chunk per stage; any m >= 1; the limit holds at least one activation",
     .source = "Qi et al., arXiv 2401.10241, section 3.1",
     .options = "activation-limit",

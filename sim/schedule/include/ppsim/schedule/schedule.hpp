@@ -55,7 +55,9 @@ struct ScheduleRequest {
   std::optional<std::size_t> group_size = std::nullopt;   ///< interleaved: microbatches per group of one chunk
   std::optional<bool> descending_backward = std::nullopt; ///< gpipe: last microbatch first, as in the paper's figure
   std::optional<std::size_t> activation_limit =
-      std::nullopt; ///< searching schedules: the most chunk activations (chunk, microbatch) per stage
+      std::nullopt;                 ///< searching schedules: the most chunk activations (chunk, microbatch) per stage
+  bool tries_smaller_limits = true; ///< searching schedules: so that more memory makes none slower, in several times
+                                    ///< the time
   bool overlap_expert_exchange =
       false; ///< interleaved: forwards and backwards of the steady state are overlapped pairs
   std::vector<std::size_t> replicas =
