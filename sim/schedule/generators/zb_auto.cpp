@@ -173,7 +173,8 @@ const Generator definition{
     .placement = "loop",
     .summary = "zero bubble by search: follows costs, transfers and a memory limit",
     .promise = "never more memory than the limit; no step longer than that of zb-h1, zb-h2, 1f1b and gpipe where they "
-               "fit; up to some 3000 tasks a higher activation limit makes no step longer; span no longer than the "
+               "fit (with recomputation the last 2 hold less); up to some 3000 tasks a higher activation limit makes "
+               "no step longer; span no longer than the "
                "published heuristic's, unless the step is shorter",
     .constraints = "one chunk per stage; any m >= 1; the limit holds at least one activation",
     .source = "Qi et al., arXiv 2401.10241, section 3.1",
