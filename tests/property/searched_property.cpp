@@ -135,7 +135,6 @@ TEST_CASE("A searched schedule in a larger room takes no longer, in activations 
     const Generator& generator = find_generator(one_in(4) ? "v-auto" : "zb-auto");
     const Shape shape{.stages = draw(2, 5), .microbatches = draw(1, 12), .vpp = generator.vpp.standard};
     Scenario scenario = draw_unequal(shape);
-    if (one_in(4)) scenario.update.step = OptimizerStep::per_stage;
     ScheduleRequest request{.shape = shape};
     const bool in_bytes = one_in(2);
     if (in_bytes) draw_sizes(scenario.memory, shape.chunks());

@@ -175,13 +175,10 @@ Plan best_within(const DispatchInput& input, const ScheduleRequest& request, con
   const Rooms rooms{input};
   const std::int64_t whole = rooms.unused();
   Plan plan = best_in(rooms.with(whole));
-  if (!request.tries_smaller_limits) return plan;
+  if (!request.tries_smaller_limits || counts_span(scenario)) return plan; // no rule refutes a span in a moment
   std::uint64_t left = most_tasks_below / instance_of(input).tasks();
   const auto search_in = [&](const DispatchInput& room) {
-    if (left == 0) return false;
-    const bool may_be_better =
-        counts_span(scenario) ? lower_bound(room).span < plan.score.span : may_be_shorter(room, plan.score.makespan);
-    if (!may_be_better) return false;
+    if (left == 0 || !may_be_shorter(room, plan.score.makespan)) return false;
     --left;
     Plan other = best_in(room);
     if (is_better(scenario, other.score, plan.score)) plan = std::move(other);
