@@ -14,7 +14,7 @@ constexpr std::uint64_t refuting_steps = 1'000'000;  // of rules, on what a sear
 constexpr std::uint64_t placements_per_task = 8;     // by one order and what makes it better
 constexpr std::uint64_t fewest_orders = 2;           // that find a better one
 constexpr std::uint64_t steps_per_task = 8;          // of rules, before they refute what cannot be
-constexpr std::uint64_t most_tasks_below = 100'000;  // of the orders in less room: each is a search of its own
+constexpr std::uint64_t most_tasks_below = 50'000;   // of the orders in less room: each is a search of its own
 
 synthesis::Instance instance_of(const DispatchInput& input) {
   synthesis::Instance instance;

@@ -31,7 +31,7 @@ struct Rival {
 /// The best of what `search` and better_plan() find in this room for activations and, if the request tries smaller
 /// limits, in smaller ones, since more room is harder to search. From room to room all stages lose as much as less
 /// memory would take away, at least an activation of one of them. It ends where no order of so little room can be
-/// better, or where the orders have 100 000 tasks together; rooms for up to 2p activations come first. Where each stage
+/// better, or where the orders have 50 000 tasks together; rooms for up to 2p activations come first. Where each stage
 /// takes its optimizer step by itself there is this room alone.
 [[nodiscard]] Plan best_within(const DispatchInput& input, const ScheduleRequest& request, const Scenario& scenario,
                                const std::function<Plan(const DispatchInput&)>& search, std::span<Rival> rivals);
