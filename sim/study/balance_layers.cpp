@@ -22,10 +22,13 @@ constexpr std::size_t simulations_per_searched_order = 32;
 constexpr std::size_t most_tries = 4096;
 constexpr std::size_t least_tries = 64;
 
-SplitValue value_of(Splits& splits, const BuiltRun& run, const Layout& layout, bool tried) {
+TaskGraph graph_of(Splits& splits, const BuiltRun& run, const Layout& layout, bool tried) {
   Scenario changed = splits.scenario(layout);
   Schedule order = splits.schedule(changed, tried);
-  const TaskGraph graph = lower_validated(std::move(order), std::move(changed), run.schedule_place);
+  return lower_validated(std::move(order), std::move(changed), run.schedule_place);
+}
+
+SplitValue value_of(const TaskGraph& graph) {
   const Timeline timeline = simulate(graph);
   return split_value(graph, timeline, find_step_time(graph, end_of(timeline) - SimTime{}).step_time);
 }
@@ -39,17 +42,27 @@ std::size_t tries(const Splits& splits, const BuiltRun& run) {
       std::clamp<std::uint64_t>(most_tasks_for_balance / std::max<std::uint64_t>(each, 1), least_tries, most_tries));
 }
 
-/// What the splits come to with the orders that they would have as they are; the start if that is no worse then.
-void value_again(Balance& found, Splits& splits, const BuiltRun& run) {
-  const SplitValue start = value_of(splits, run, found.start.layout, false);
-  SplitValue best = found.changed() ? value_of(splits, run, found.layout, false) : start;
-  if (std::pair{start.excess, start.step_time} <= std::pair{best.excess, best.step_time}) {
-    best = start;
-    found.layout = found.start.layout;
+/// The better of the found split and the start, each with the order that it would have as it is.
+TaskGraph choose(Balance& found, Splits& splits, const BuiltRun& run) {
+  if (!splits.searches()) return graph_of(splits, run, found.layout, false); // tried with this order
+  TaskGraph best = graph_of(splits, run, found.start.layout, false);
+  const SplitValue start = value_of(best);
+  SplitValue value = start;
+  if (found.changed()) {
+    TaskGraph other = graph_of(splits, run, found.layout, false);
+    const SplitValue its = value_of(other);
+    if (std::pair{its.excess, its.step_time} < std::pair{start.excess, start.step_time}) {
+      best = std::move(other);
+      value = its;
+    } else {
+      found.layout = found.start.layout;
+    }
   }
   found.start_step_time = start.step_time;
-  found.step_time = best.step_time;
-  found.fits = best.excess == Bytes{};
+  found.start_fits = start.excess == Bytes{};
+  found.step_time = value.step_time;
+  found.fits = value.excess == Bytes{};
+  return best;
 }
 
 } // namespace
@@ -58,19 +71,18 @@ Balance balance_layers(const RunSpec& spec, BuiltRun& run) {
   check_layers(spec, run);
   Splits splits{spec, run};
   const BalanceStart start{run.scenario.layout, spec.layout.has_value()};
-  (void)value_of(splits, run, start.layout, true); // an exception here is not caused by the split
+  (void)value_of(graph_of(splits, run, start.layout, true)); // an exception here is not caused by the split
   const auto value = [&](const Layout& layout) -> std::optional<SplitValue> {
     try {
-      return value_of(splits, run, layout, true);
+      return value_of(graph_of(splits, run, layout, true));
     } catch (const Error&) { // it deadlocks, or sizes do not fit it: a chunk without layers has no output to release
       return std::nullopt;
     }
   };
   Balance found = balance(start, value, tries(splits, run));
-  if (splits.searches()) value_again(found, splits, run);
-  Scenario scenario = splits.scenario(found.layout);
-  run.schedule = splits.schedule(scenario, false);
-  run.scenario = std::move(scenario);
+  const TaskGraph chosen = choose(found, splits, run);
+  run.schedule = chosen.schedule();
+  run.scenario = chosen.scenario();
   return found;
 }
 

@@ -31,8 +31,8 @@ const Generator definition{
     .summary = "a V of two chunks per stage by search: follows costs, transfers and a memory limit",
     .promise = "never more memory than the limit; no step longer than that of zb-v, hanayo, v-half and v-min where "
                "they fit (with recomputation hanayo holds less); up to some 1500 tasks a higher activation limit makes "
-               "no step longer; span no longer than the "
-               "published ZB-V heuristic's, unless the step is shorter",
+               "no step longer, except with an optimizer step per stage; span no longer than the published ZB-V "
+               "heuristic's, unless the step is shorter",
     .constraints = "two chunks per stage; any m >= 1; the limit holds one activation of each chunk",
     .source = "Qi et al., arXiv 2405.15362",
     .options = "activation-limit",
