@@ -71,11 +71,13 @@ Balance balance_layers(const RunSpec& spec, BuiltRun& run) {
   check_layers(spec, run);
   Splits splits{spec, run};
   const BalanceStart start{run.scenario.layout, spec.layout.has_value()};
-  (void)value_of(graph_of(splits, run, start.layout, true)); // an exception here is not caused by the split
+  bool at_start = true;
   const auto value = [&](const Layout& layout) -> std::optional<SplitValue> {
+    const bool is_start = std::exchange(at_start, false);
     try {
       return value_of(graph_of(splits, run, layout, true));
     } catch (const Error&) { // it deadlocks, or sizes do not fit it: a chunk without layers has no output to release
+      if (is_start) throw;   // the split is not the cause
       return std::nullopt;
     }
   };
