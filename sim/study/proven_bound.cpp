@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "link_stages.hpp"
 #include "pair_pieces.hpp"
 #include "synthesis_instance.hpp"
 
@@ -29,19 +30,15 @@ bool can_be_bounded(const TaskGraph& graph) {
   return !pairs_overlap(scenario) || !scenario.costs.differ_by_microbatch();
 }
 
-} // namespace
+/// Whether the rules can count that a link runs one transfer at a time.
+bool bounds_links(const Scenario& scenario) {
+  return scenario.network.model == TransferModel::link && !scenario.costs.differ_by_microbatch() &&
+         !pairs_overlap(scenario);
+}
 
-std::optional<ProvenBound> find_bound(const TaskGraph& graph, const Report& report) {
-  if (!can_be_bounded(graph)) return std::nullopt;
-  const Schedule& schedule = graph.schedule();
-  const std::vector<StageId> placement = placement_of(schedule);
-  const bool splits = splits_backward(schedule);
-  std::optional<synthesis::Order> own = as_order(schedule, placement, sequence_passes(splits));
-  if (!own) return std::nullopt; // with two directions, or replicas, a chunk is on several stages
-  Scenario scenario = graph.scenario();
-  scenario.network.model = TransferModel::latency;
-  const TaskGraph plain = lower(plain_order(schedule.shape(), placement, splits), std::move(scenario), graph.place());
-  const bool by_limit = graph.scenario().memory.limit.has_value();
+/// The same memory as in the run, or the scenario's limit.
+synthesis::Instance instance_within(const TaskGraph& plain, const Report& report) {
+  const bool by_limit = plain.scenario().memory.limit.has_value();
   const bool knows_sizes = report.peak_bytes() > Bytes{};
   synthesis::Instance instance =
       make_instance(plain, by_limit || knows_sizes ? std::nullopt : std::optional<std::size_t>{0});
@@ -49,10 +46,40 @@ std::optional<ProvenBound> find_bound(const TaskGraph& graph, const Report& repo
     for (std::size_t stage = 0; stage < report.stages.size(); ++stage)
       instance.capacity[stage] = knows_sizes ? report.stages[stage].peak_activation_bytes.count()
                                              : static_cast<std::int64_t>(report.stages[stage].peak_live_activations);
-  if (!plain.scenario().costs.differ_by_microbatch())
-    instance = relaxed(pieces_of(plain, sequence_passes(splits), std::move(instance)));
-  if (fault_of(instance) || !fits(instance, *own)) return std::nullopt;
-  return ProvenBound{Duration{proven_makespan(plain, instance, *std::move(own))}, !splits, by_limit};
+  return instance;
+}
+
+/// With transfers under that model. None if it is too large, or the order does not fit.
+std::optional<Duration> bound_under(TransferModel transfers, const TaskGraph& graph, const Report& report,
+                                    synthesis::Order order) {
+  const Schedule& schedule = graph.schedule();
+  const bool splits = splits_backward(schedule);
+  const std::span<const Pass> passes = sequence_passes(splits);
+  Scenario scenario = graph.scenario();
+  scenario.network.model = transfers;
+  const TaskGraph plain =
+      lower(plain_order(schedule.shape(), placement_of(schedule), splits), std::move(scenario), graph.place());
+  synthesis::Instance instance = instance_within(plain, report);
+  if (!plain.scenario().costs.differ_by_microbatch()) instance = relaxed(pieces_of(plain, passes, std::move(instance)));
+  if (fault_of(instance) || !fits(instance, order)) return std::nullopt;
+  std::optional<synthesis::Order> own = with_transfers(plain, instance, passes, std::move(order));
+  if (!own) return std::nullopt;
+  return Duration{proven_makespan(plain, instance, *std::move(own))};
+}
+
+} // namespace
+
+std::optional<ProvenBound> find_bound(const TaskGraph& graph, const Report& report) {
+  if (!can_be_bounded(graph)) return std::nullopt;
+  const Schedule& schedule = graph.schedule();
+  const bool splits = splits_backward(schedule);
+  const std::optional<synthesis::Order> own = as_order(schedule, placement_of(schedule), sequence_passes(splits));
+  if (!own) return std::nullopt; // with two directions, or replicas, a chunk is on several stages
+  std::optional<Duration> bound;
+  if (bounds_links(graph.scenario())) bound = bound_under(TransferModel::link, graph, report, *own);
+  if (!bound) bound = bound_under(TransferModel::latency, graph, report, *own);
+  if (!bound) return std::nullopt;
+  return ProvenBound{.makespan = *bound, .whole = !splits, .by_limit = graph.scenario().memory.limit.has_value()};
 }
 
 } // namespace ppsim

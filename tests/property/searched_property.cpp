@@ -86,6 +86,35 @@ TEST_CASE("No searched schedule takes twice the proven bound for its memory, and
   CHECK(far_above == 0); // 1 without synthesis
 }
 
+TEST_CASE("A bound counts links, and no schedule that holds no more is below it") {
+  constexpr std::array placements{std::array<std::string_view, 4>{"gpipe", "1f1b", "eager-1f1b", "zb-h1"},
+                                  std::array<std::string_view, 4>{"hanayo", "zb-v", "v-half", "v-min"}};
+  rc::prop("one chunk per stage, or a V", [&placements] {
+    const auto& names = placements[draw(0, 1)];
+    const auto of_name = [](std::string_view name) -> const Generator& { return find_generator(name); };
+    const Shape shape{.stages = draw(2, 4), .microbatches = draw(1, 10), .vpp = of_name(names[0]).vpp.standard};
+    Scenario scenario = draw_unequal(shape);
+    for (Duration& latency : scenario.network.latency) latency = Duration{number(draw(0, 60))};
+    scenario.network.stages_per_node = draw(0, 2);
+    const auto outcome_of = [&](std::string_view name, TransferModel transfers) {
+      scenario.network.model = transfers;
+      return test::run(make_schedule(of_name(name), {.shape = shape}, scenario), scenario);
+    };
+    const auto bound_of = [](const Outcome& outcome) { return find_bound(outcome.graph, outcome.report)->makespan; };
+    const std::string_view name = names[draw(0, names.size() - 1)];
+    const Outcome outcome = outcome_of(name, TransferModel::link);
+    const Duration bound = bound_of(outcome);
+    const bool is_higher = bound > bound_of(outcome_of(name, TransferModel::latency));
+    RC_CLASSIFY(is_higher, "above the bound without links");
+    for (const std::string_view other : names) {
+      const Outcome its = outcome_of(other, TransferModel::link);
+      if (splits_backward(its.graph.schedule()) != splits_backward(outcome.graph.schedule())) continue;
+      if (std::ranges::equal(live_activations(its), live_activations(outcome), std::less_equal{}))
+        RC_ASSERT(its.report.makespan >= bound);
+    }
+  });
+}
+
 TEST_CASE("No searched schedule takes longer than a named one of its placement that holds no more") {
   using Names = std::vector<std::string_view>;
   const std::array<std::pair<std::string_view, Names>, 4> searched{{{"zb-auto", {"1f1b", "gpipe", "zb-h1", "zb-h2"}},
