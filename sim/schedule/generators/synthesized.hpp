@@ -21,10 +21,10 @@ struct Rival {
   std::optional<synthesis::Order> order = {}; ///< once it is made; none if it is not one of microbatches in order
 };
 
-/// `plan`, or a better one of the same placement within the same limit: that of a rival; or, where all these are more
-/// than 4 % above a first bound (in a V with short transfers 20 %), of a search of sim/synthesis. Better is a shorter
-/// makespan, and of equal ones a shorter span; where each stage takes its optimizer step by itself it is the other way
-/// round.
+/// `plan`, or a better one of the same placement within the same limit: that of a rival; or, where all these are above
+/// a first bound (of one chunk per stage by more than 4 %; in a V with equal tasks and short transfers by more than 20
+/// %), of a search of sim/synthesis. Better is a shorter makespan, and of equal ones a shorter span; where each stage
+/// takes its optimizer step by itself it is the other way round.
 [[nodiscard]] Plan better_plan(const DispatchInput& input, const ScheduleRequest& request, const Scenario& scenario,
                                Plan plan, std::span<Rival> rivals);
 
