@@ -2,13 +2,13 @@
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/engine/simulate.hpp"
+#include "ppsim/graph/detail/dag.hpp"
 #include "ppsim/schedule/detail/sequences.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 #include <utility>
 
 namespace ppsim {
@@ -67,27 +67,28 @@ std::optional<synthesis::Order> with_transfers(const TaskGraph& plain, const syn
   const Shape& shape = plain.schedule().shape();
   if (instance.stages() == shape.stages) return order;
   const std::vector<std::uint32_t> transfer = transfers_of(instance, passes.size() * shape.chunks());
-  std::vector<std::vector<std::tuple<SimTime, SimTime, std::uint32_t>>> of_link(instance.stages() - shape.stages);
+  using Sent = std::pair<std::pair<SimTime, SimTime>, std::uint32_t>; // from start to end, by that sequence
+  std::vector<std::vector<Sent>> of_link(instance.stages() - shape.stages);
   try {
     const TaskGraph graph = lower(as_schedule("transfers", shape, order, passes), plain.scenario());
     const Timeline timeline = simulate(graph);
-    for (const StageId stage : graph.schedule().stage_ids())
-      for (const TaskId id : graph.schedule().task_ids(stage)) {
-        const Task& task = graph.schedule().task(id);
-        const auto pass = static_cast<std::size_t>(std::ranges::find(passes, task.pass) - passes.begin());
-        const std::uint32_t own = transfer[passes.size() * task.chunk_index + pass];
-        if (own == no_transfer) continue;
-        const auto& sent = timeline.transfers[index(id)];
-        of_link[instance.sequences[own].stage - shape.stages].emplace_back(sent.start, sent.end, own);
-      }
+    for (const TaskId id : graph.dag().wiring->topological_order) {
+      const Task& task = graph.schedule().task(id);
+      const auto pass = static_cast<std::size_t>(std::ranges::find(passes, task.pass) - passes.begin());
+      const std::uint32_t own = transfer[passes.size() * task.chunk_index + pass];
+      if (own == no_transfer) continue;
+      const auto& sent = timeline.transfers[index(id)];
+      of_link[instance.sequences[own].stage - shape.stages].emplace_back(std::pair{sent.start, sent.end}, own);
+    }
   } catch (const Error& error) {
     if (error.code() != ExitCode::no) throw;
     return std::nullopt;
   }
   for (auto& transfers : of_link) {
-    std::ranges::sort(transfers);
+    // those at the same time, which take none, stay in topological order
+    std::ranges::stable_sort(transfers, {}, &Sent::first);
     std::vector<std::uint16_t>& row = order.emplace_back();
-    for (const auto& [start, end, own] : transfers) row.push_back(static_cast<std::uint16_t>(own));
+    for (const auto& [time, own] : transfers) row.push_back(static_cast<std::uint16_t>(own));
   }
   return order;
 }

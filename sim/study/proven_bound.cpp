@@ -75,10 +75,10 @@ std::optional<ProvenBound> find_bound(const TaskGraph& graph, const Report& repo
   const bool splits = splits_backward(schedule);
   const std::optional<synthesis::Order> own = as_order(schedule, placement_of(schedule), sequence_passes(splits));
   if (!own) return std::nullopt; // with two directions, or replicas, a chunk is on several stages
-  std::optional<Duration> bound;
-  if (bounds_links(graph.scenario())) bound = bound_under(TransferModel::link, graph, report, *own);
-  if (!bound) bound = bound_under(TransferModel::latency, graph, report, *own);
+  std::optional<Duration> bound = bound_under(TransferModel::latency, graph, report, *own);
   if (!bound) return std::nullopt;
+  if (bounds_links(graph.scenario())) // in as many steps, rules of more sequences can prove less
+    bound = std::max(*bound, bound_under(TransferModel::link, graph, report, *own).value_or(*bound));
   return ProvenBound{.makespan = *bound, .whole = !splits, .by_limit = graph.scenario().memory.limit.has_value()};
 }
 

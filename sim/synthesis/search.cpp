@@ -66,6 +66,7 @@ public:
     count(root_, 0);
     found_.bound = root_.bound();
     offer(synthesis::run(views_.instance, options_.starts.front()));
+    PPSIM_ASSERT(found_.plan);
     steps_left_ = steps;
     raise_bound();
     PPSIM_ASSERT(found_.bound <= found_.plan->makespan);

@@ -39,7 +39,7 @@ std::vector<StageId> placement_of(const DispatchInput& input) {
 /// How many millionths above the first bound a plan is left as it is. Published patterns of a V are hard to beat if all
 /// tasks take equally long and transfers are short; the bound is weak there.
 std::int64_t good_enough_ppm(const DispatchInput& input) {
-  if (input.shape.vpp != 2) return 40'000; // published runs of one chunk had such orders
+  if (input.shape.vpp != 2) return 40'000; // the orders that others measured were that good
   const std::int64_t task = input.forward.front();
   for (const auto* times : {&input.forward, &input.input_grad, &input.weight_grad})
     if (std::ranges::any_of(*times, [&](std::int64_t each) { return each != task; })) return 0;

@@ -8,7 +8,7 @@
 namespace ppsim {
 
 /// A proven bound, and the orders that it covers. Under TransferModel::link it counts that a link runs one transfer at
-/// a time, unless costs differ by microbatch or pairs overlap.
+/// a time, unless costs differ by microbatch, pairs overlap, or there are too many.
 struct ProvenBound {
   Duration makespan{0};  ///< no such order has a shorter one
   bool whole = false;    ///< it covers orders with whole backwards, as in this run; otherwise orders with split ones
