@@ -59,6 +59,7 @@ void Known::raise_earliest(std::size_t view, Place task, Time time) {
   const Time duration = seen(view, task.sequence).duration;
   for (; task.index < microbatches_ && time > earliest(view, task); ++task.index, time += duration) {
     views_[view].earliest[at(task)] = time;
+    views_[view].uses = 0;
     note_change(view, task);
     if (time > latest(view, task)) return contradict(Contradiction::Kind::late, view, task);
     ++meter_->used;
@@ -85,12 +86,33 @@ void Known::contradict(Contradiction::Kind kind, std::size_t view, Place task) {
   if (!contradiction_) contradiction_ = Contradiction{kind, stage_, view, task};
 }
 
+/// Tasks by rising earliest start, in the opposite of the order in which end_of() takes them.
+void Known::find_all_ended(View& seen) const {
+  seen.all_ended.resize(seen.earliest.size());
+  std::vector<std::size_t> next(sequences());
+  Time end = 0;
+  for (std::size_t count = 0; count < seen.earliest.size(); ++count) {
+    std::size_t first = sequences();
+    for (std::size_t v = 0; v < sequences(); ++v)
+      if (next[v] < microbatches_ && (first == sequences() || seen.earliest[v * microbatches_ + next[v]] <=
+                                                                  seen.earliest[first * microbatches_ + next[first]]))
+        first = v;
+    const std::size_t task = first * microbatches_ + next[first]++;
+    end = std::max(end, seen.earliest[task]) + seen.sequences[first].duration;
+    seen.all_ended[task] = end;
+  }
+  meter_->used += seen.earliest.size();
+}
+
 // Consider the last interval without idle time, and its task z with the earliest start among them. Nothing in the
 // interval starts before earliest(z), and all tasks that start no earlier than z may be its work. So the end is the
 // largest sum of an earliest start and the work that starts no earlier. Tasks are taken in descending order of start.
-// Remaining tasks start no later than the last one taken, so the search ends once all remaining work would not suffice.
-Time Known::end_of(std::size_t view, std::vector<Count> counts, Time floor) const {
-  const View& seen = views_[view];
+// Remaining tasks start no later than the last one taken. So the search ends once neither all work from that start on,
+// nor what was taken after all that can start by then, would suffice.
+Time Known::end_of(std::size_t view, std::vector<Count> counts, Time floor) {
+  constexpr std::size_t uses_before = 8; // there are fewer between changes while rules still change a lot
+  View& seen = views_[view];
+  if (++seen.uses == uses_before) find_all_ended(seen);
   Time all = 0;
   for (std::size_t v = 0; v < counts.size(); ++v) all += seen.sequences[v].duration * counts[v];
   Time end = floor;
@@ -107,6 +129,9 @@ Time Known::end_of(std::size_t view, std::vector<Count> counts, Time floor) cons
     }
     if (last == counts.size() || start + all <= end) return end;
     --counts[last];
+    if (seen.uses >= uses_before &&
+        seen.all_ended[last * microbatches_ + static_cast<std::size_t>(counts[last])] + work <= end)
+      return end;
     work += seen.sequences[last].duration;
     end = std::max(end, start + work);
   }

@@ -95,7 +95,7 @@ public:
   [[nodiscard]] Meter& meter() const { return *meter_; }
 
   /// No order of the first counts[v] tasks of each sequence v ends before this time, or before `floor`.
-  [[nodiscard]] Time end_of(std::size_t view, std::vector<Count> counts, Time floor) const;
+  [[nodiscard]] Time end_of(std::size_t view, std::vector<Count> counts, Time floor);
 
   // Tracking of changes, so that rules run only on affected tasks.
   [[nodiscard]] std::uint64_t changes() const { return changes_; }
@@ -111,12 +111,16 @@ private:
     std::optional<std::int64_t> room;
     std::vector<Time> earliest;
     std::vector<Count> before;
+    /// By task: when all tasks of the stage that start no later can have ended at the earliest.
+    std::vector<Time> all_ended;
+    std::size_t uses = 0; ///< of end_of() since the last change of a time; all_ended is made at one of them
     // By sequence, the first changed task: in the sweep before this one, and in this one.
     std::vector<std::size_t> changed_before, changed_now;
   };
 
   void begin_times(std::size_t view, Time first);
   void begin_counts(std::size_t view, const std::vector<std::vector<bool>>& follows);
+  void find_all_ended(View& seen) const;
   [[nodiscard]] std::size_t at(Place task) const { return task.sequence * microbatches_ + task.index; }
   [[nodiscard]] std::size_t first_changed(std::size_t view, std::size_t sequence) const;
   void note_change(std::size_t view, Place task);

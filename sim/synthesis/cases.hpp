@@ -25,6 +25,11 @@ public:
   /// until `goes_on` is false, or until a bound above `bound` is proven. `makespan`: of the best order.
   std::optional<Proof> raise(std::int64_t bound, std::int64_t makespan, std::uint64_t& steps,
                              const std::function<bool()>& goes_on);
+  /// The root says more than before.
+  void renew() {
+    work_.reset();
+    open_ = unlimited;
+  }
   /// All steps of windows so far.
   [[nodiscard]] std::uint64_t steps() const { return steps_; }
   /// Whether a task that cannot start early was ever found.

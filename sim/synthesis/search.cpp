@@ -11,6 +11,7 @@
 
 #include "cases.hpp"
 #include "ending.hpp"
+#include "ends.hpp"
 #include "guided.hpp"
 #include "round.hpp"
 
@@ -101,11 +102,12 @@ private:
     if (pool_.size() > pool_size) pool_.erase(std::prev(pool_.end()));
   }
 
-  /// Proven under `cases`.
-  void raise(std::int64_t bound, std::vector<Case> cases = {}) {
+  /// Proven under `cases`, and those that hold whatever the makespan.
+  void raise(std::int64_t bound, std::span<const Case> cases = {}) {
     if (bound <= found_.bound) return;
     found_.bound = bound;
-    found_.cases = std::move(cases);
+    found_.cases = ends_ ? ends_->cases() : std::vector<Case>{};
+    found_.cases.insert(found_.cases.end(), cases.begin(), cases.end());
     if (found_.plan) note(found_.plan->makespan);
   }
 
@@ -260,20 +262,45 @@ private:
     sample_orders();
     if (!done()) improve_orders();
     if (!done() && found_.plan->makespan - 1 < open_) refute(found_.plan->makespan - 1);
-    if (!done()) try_cases();
+    if (!done()) prove_more();
     quiet_ = found_.plan->makespan < before ? 0 : quiet_ + 1;
   }
 
-  /// Rule 8, at makespans between the bound and the best order.
-  void try_cases() {
+  /// Rule 8. What raised the bound more in the last round gets more of the steps.
+  void prove_more() {
+    if (!ends_) ends_.emplace(views_, options_.threads);
     std::uint64_t left = options_.case_steps;
-    if (cases_.bring_something()) left <<= std::min<std::uint64_t>(quiet_, 3); // where orders get no better
+    if (cases_.bring_something() || !ends_->cases().empty())
+      left <<= std::min<std::uint64_t>(quiet_, 3); // where orders get no better
+    const std::int64_t before = found_.bound;
+    left -= try_ends(left / 8 * ends_eighths_);
+    const std::int64_t by_ends = found_.bound - before;
+    try_cases(left);
+    const std::int64_t by_cases = found_.bound - before - by_ends;
+    ends_eighths_ = by_ends == by_cases ? 2 : by_ends > by_cases ? 6 : 1;
+  }
+
+  /// From both ends of the step, for about so many steps. How many it took.
+  std::uint64_t try_ends(std::uint64_t steps) {
+    std::uint64_t left = steps;
+    const bool found = ends_->extend(root_, left, [&] { return !is_stopped(found_.plan->makespan); });
+    found_.steps += steps - left;
+    if (!found) return steps - left;
+    const std::int64_t before = found_.bound;
+    open_ = unlimited;
+    raise_bound();
+    if (found_.bound > before) cases_.renew();
+    return steps - left;
+  }
+
+  /// At makespans between the bound and the best order.
+  void try_cases(std::uint64_t left) {
     while (left > 0 && !done()) {
       const std::uint64_t before = cases_.steps();
-      std::optional<Cases::Proof> proof =
+      const std::optional<Cases::Proof> proof =
           cases_.raise(found_.bound, found_.plan->makespan, left, [&] { return !is_stopped(found_.plan->makespan); });
       found_.steps += cases_.steps() - before;
-      if (proof) raise(proof->bound, std::move(proof->cases));
+      if (proof) raise(proof->bound, proof->cases);
     }
   }
 
@@ -286,6 +313,8 @@ private:
   std::int64_t open_ = unlimited;                        ///< the least makespan that could not be refuted
   std::vector<std::pair<std::int64_t, Windows>> guides_; ///< makespans with their windows
   Cases cases_;
+  std::optional<BothEnds> ends_;       ///< when cases are tried
+  std::uint64_t ends_eighths_ = 2; ///< of their steps, which it gets
   std::uint64_t quiet_ = 0; ///< rounds since the last better order
   std::uint64_t orders_left_ = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t steps_left_ = Windows::no_limit;                                       ///< of refutations

@@ -1,5 +1,5 @@
 // Windows apply rules only where something has changed: they know as much as if all rules had been applied again. Cases
-// come to an end, and their proofs hold.
+// come to an end, and their proofs hold; so do those of what cannot start early however long the step.
 
 #include "ppsim/certificate/certificate.hpp"
 #include "ppsim/study/synthesize.hpp"
@@ -10,6 +10,7 @@
 #include <catch2/catch.hpp>
 
 #include "sim/synthesis/cases.hpp"
+#include "sim/synthesis/ends.hpp"
 #include "sim/synthesis/windows.hpp"
 
 namespace ppsim::test::windows_property {
@@ -140,6 +141,52 @@ TEST_CASE("Cases end where nothing is left to try, and each of their proofs hold
   }
   CHECK(proofs == 495);
   CHECK(with_cases == 23);
+}
+
+TEST_CASE("What cannot start early however long the step is proven by the rules for all microbatches") {
+  std::size_t some = 0, nearby = 0, higher = 0;
+  for (std::uint32_t seed = 1; seed <= 300; ++seed) {
+    INFO("seed " << seed);
+    Draw draw{seed};
+    const auto time = [&] { return draw(1, 9); };
+    const auto stages = static_cast<std::uint32_t>(draw(2, 3));
+    const auto microbatches = static_cast<std::uint32_t>(draw(4, 9));
+    const Instance instance = seed % 4 == 0 ? drawn(draw, 1)
+                                            : pipeline(seed % 4 == 1 ? linear(stages) : wave(stages), microbatches,
+                                                       {time(), time(), time(), time(), draw(1, 3)});
+    const Views views{instance};
+    Windows root{views};
+    if (!root.tighten(unlimited, false)) continue;
+    const std::optional<Plan> plan = search(instance, {.proves = false}).plan;
+    if (!plan) continue;
+    const auto bound = [&] { // the best that the windows prove by halving
+      std::int64_t proven = root.bound(), open = plan->makespan;
+      while (proven < open) {
+        const std::int64_t most = proven + (open - proven) / 2;
+        if (Windows{root}.tighten(most))
+          open = most;
+        else
+          proven = most + 1;
+      }
+      return proven;
+    };
+    const std::int64_t before = bound();
+    BothEnds ends{views, 1};
+    std::uint64_t steps = 100'000'000;
+    const bool found = ends.extend(root, steps, [] { return true; });
+    REQUIRE(ends.are_done());
+    REQUIRE(found == !ends.cases().empty());
+    if (!found) continue;
+    ++some;
+    nearby += ends.microbatches() < microbatches ? 1 : 0;
+    const std::int64_t after = bound();
+    REQUIRE(after <= plan->makespan);
+    higher += after > before ? 1 : 0;
+    REQUIRE(holds(instance, *plan, {after, ends.cases()}));
+  }
+  CHECK(some == 119);
+  CHECK(nearby == 92);
+  CHECK(higher == 64);
 }
 
 } // namespace ppsim::test::windows_property

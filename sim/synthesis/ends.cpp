@@ -1,0 +1,158 @@
+#include "ends.hpp"
+
+#include "ppsim/base/parallel.hpp"
+
+#include <algorithm>
+
+namespace ppsim::synthesis {
+namespace {
+
+constexpr std::size_t most_trials = 20;   // of a task
+constexpr std::size_t longest_pause = 8;  // microbatches
+constexpr std::size_t longest_quiet = 2;  // times the microbatches of a few
+constexpr std::int64_t units_of_work = 32; // in the busiest stage's for a microbatch
+constexpr std::size_t learning_share = 4; // every so many microbatches all windows follow
+
+/// Whether a stage holds at the end of a step what it held at first, and what takes memory leads to all that gives some
+/// in the same microbatch. Then no rule about memory says more of all microbatches than of those near a task, and a
+/// microbatch never gives what it has not taken.
+bool is_local(const Views& views) {
+  std::vector<std::int64_t> left(views.on.size());
+  for (std::size_t s = 0; s < views.local.size(); ++s) left[views.stage(s)] += views.view[0].take[s] - views.view[0].give[s];
+  if (std::ranges::any_of(left, [](std::int64_t memory) { return memory != 0; })) return false;
+  for (const std::size_t d : {0U, 1U}) {
+    const View& view = views.view[d];
+    for (const std::vector<std::uint32_t>& here : views.on)
+      for (const std::uint32_t taker : here)
+        for (const std::uint32_t giver : here) {
+          if (view.take[taker] == 0 || view.give[giver] <= view.take[giver] || giver == taker) continue;
+          if (!(d == 0 ? views.leads_to[taker][views.local[giver]] : views.leads_to[giver][views.local[taker]]))
+            return false;
+        }
+  }
+  return true;
+}
+
+/// How many tasks of one sequence fit into the memory of a stage, where most do.
+std::size_t most_at_once(const Views& views) {
+  std::int64_t most = 0;
+  for (std::size_t s = 0; s < views.local.size(); ++s) {
+    const std::int64_t capacity = views.instance.capacity[views.stage(s)];
+    const std::int64_t net = views.view[0].take[s] - views.view[0].give[s];
+    if (capacity != unlimited && net > 0) most = std::max(most, capacity / net);
+  }
+  return static_cast<std::size_t>(std::min(most, static_cast<std::int64_t>(views.m)));
+}
+
+/// With those that can take part in what delays one: a quarter more than fit into a stage.
+Instance with_few(const Views& views) {
+  const std::size_t most = most_at_once(views);
+  Instance few = views.instance;
+  few.microbatches = static_cast<std::uint32_t>(std::min(views.m, most + most / 4 + 2));
+  return few;
+}
+
+} // namespace
+
+BothEnds::BothEnds(const Views& views, std::size_t threads)
+    : views_{views}, threads_{threads}, few_{with_few(views)}, few_views_{few_}, few_root_{few_views_},
+      longest_{whole_length(views.instance)},
+      unit_{std::max<std::int64_t>(
+          1, std::ranges::max(views.work) / (units_of_work * static_cast<std::int64_t>(views.m)))} {
+  for (Side& side : sides_) side.paces.resize(views.local.size());
+  const bool helps = is_local(views) && few_root_.tighten(unlimited, false);
+  next_ = helps ? most_at_once(views) * 3 / 4 : views.m; // before, memory is not short
+}
+
+bool BothEnds::extend(Windows& root, std::uint64_t& steps, const std::function<bool()>& goes_on) {
+  const std::size_t known = cases_.size();
+  const std::uint64_t end = this->steps() + steps;
+  const auto tighten = [&] {
+    const std::uint64_t before = root.steps();
+    root.tighten(unlimited, false);
+    root_steps_ += root.steps() - before;
+  };
+  while (!are_done() && this->steps() < end && goes_on()) {
+    const std::size_t first = next_ < few_views_.m ? 0 : next_ + 1 - few_views_.m;
+    for_each_index(2, threads_, [&](std::size_t d) { try_microbatch(root, d, first); });
+    learn(root, first);
+    if (++next_ % learning_share == 0) tighten();
+  }
+  tighten();
+  steps = end - std::min(end, this->steps());
+  return cases_.size() > known;
+}
+
+void BothEnds::try_microbatch(const Windows& root, std::size_t d, std::size_t first) {
+  Side& side = sides_.at(d);
+  if (++side.quiet > longest_quiet * few_views_.m) return;
+  side.few = few_root_;
+  for (std::size_t s = 0; s < views_.local.size(); ++s)
+    for (std::size_t i = 0; i < few_views_.m; ++i) {
+      const std::int64_t start = root.head(d, s * views_.m + first + i);
+      const std::size_t task = s * few_views_.m + i;
+      if (start > side.few->head(d, task)) side.few->raise_start(d, task, start);
+    }
+  if (!side.few->tighten(longest_)) return; // no order fits
+  for (const std::uint32_t s : views_.view[d].path) {
+    if (std::size_t& left = side.paces[s].left; left > 0)
+      --left;
+    else
+      try_task(d, s, first);
+  }
+  side.steps += side.few->steps() - few_root_.steps();
+}
+
+/// Supposes that it starts earlier than in twice the last step, as long as it cannot; then in half.
+void BothEnds::try_task(std::size_t d, std::uint32_t sequence, std::size_t first) {
+  Side& side = sides_.at(d);
+  Pace& pace = side.paces[sequence];
+  const std::size_t task = sequence * few_views_.m + next_ - first;
+  const std::int64_t known = side.few->head(d, task);
+  std::int64_t step = std::max(unit_, pace.gain);
+  bool grows = true;
+  for (std::size_t trial = 0; trial < most_trials; ++trial) {
+    const std::int64_t time = side.few->head(d, task) + step;
+    const bool is_possible = starts_before(side, d, task, time);
+    if (!is_possible) {
+      side.cases.push_back({static_cast<std::uint32_t>(d), sequence, static_cast<std::uint32_t>(next_), time});
+      side.few->raise_start(d, task, time);
+    } else if (step == unit_) {
+      break;
+    }
+    grows = grows && !is_possible;
+    step = grows ? 2 * step : std::max(unit_, step / 2);
+  }
+  pace.gain = side.few->head(d, task) - known;
+  pace.pause = pace.gain > 0 ? 0 : std::min(longest_pause, 2 * pace.pause + 1);
+  pace.left = pace.pause;
+  if (pace.gain > 0) side.few->tighten(longest_);
+}
+
+/// Whether it can.
+bool BothEnds::starts_before(Side& side, std::size_t d, std::size_t task, std::int64_t time) const {
+  Windows supposed = *side.few;
+  supposed.suppose_before(d, task, time);
+  const bool possible = supposed.tighten(longest_);
+  side.steps += supposed.steps() - side.few->steps();
+  return possible;
+}
+
+/// What was found with the microbatches from `first` on.
+void BothEnds::learn(Windows& root, std::size_t first) {
+  for (const std::size_t d : {0U, 1U}) {
+    Side& side = sides_.at(d);
+    if (side.cases.empty()) continue;
+    side.quiet = 0;
+    cases_.insert(cases_.end(), side.cases.begin(), side.cases.end());
+    side.cases.clear();
+    for (std::size_t s = 0; s < views_.local.size(); ++s)
+      for (std::size_t i = 0; i < few_views_.m; ++i) {
+        const std::int64_t start = side.few->head(d, s * few_views_.m + i);
+        const std::size_t task = s * views_.m + first + i;
+        if (start > root.head(d, task)) root.raise_start(d, task, start);
+      }
+  }
+}
+
+} // namespace ppsim::synthesis
