@@ -3,34 +3,37 @@
 #include "ppsim/base/parallel.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace ppsim::synthesis {
 namespace {
 
-constexpr std::size_t most_trials = 20;   // of a task
-constexpr std::size_t longest_pause = 8;  // microbatches
-constexpr std::size_t longest_quiet = 2;  // times the microbatches of a few
+constexpr std::size_t most_trials = 20;    // of a task
+constexpr std::size_t longest_pause = 8;   // microbatches
+constexpr std::size_t longest_quiet = 2;   // times the microbatches of a few
 constexpr std::int64_t units_of_work = 32; // in the busiest stage's for a microbatch
-constexpr std::size_t learning_share = 4; // every so many microbatches all windows follow
+constexpr std::size_t learning_share = 4;  // every so many microbatches all windows follow
 
-/// Whether a stage holds at the end of a step what it held at first, and what takes memory leads to all that gives some
-/// in the same microbatch. Then no rule about memory says more of all microbatches than of those near a task, and a
-/// microbatch never gives what it has not taken.
-bool is_local(const Views& views) {
-  std::vector<std::int64_t> left(views.on.size());
-  for (std::size_t s = 0; s < views.local.size(); ++s) left[views.stage(s)] += views.view[0].take[s] - views.view[0].give[s];
-  if (std::ranges::any_of(left, [](std::int64_t memory) { return memory != 0; })) return false;
-  for (const std::size_t d : {0U, 1U}) {
-    const View& view = views.view[d];
-    for (const std::vector<std::uint32_t>& here : views.on)
-      for (const std::uint32_t taker : here)
-        for (const std::uint32_t giver : here) {
-          if (view.take[taker] == 0 || view.give[giver] <= view.take[giver] || giver == taker) continue;
-          if (!(d == 0 ? views.leads_to[taker][views.local[giver]] : views.leads_to[giver][views.local[taker]]))
-            return false;
-        }
-  }
-  return true;
+/// Whether arcs lead from what takes memory to all that gives some on its stage, in that view.
+bool leads_to_givers(const Views& views, std::size_t d, std::uint32_t taker) {
+  const View& view = views.view[d];
+  return std::ranges::all_of(views.on[views.stage(taker)], [&](std::uint32_t giver) {
+    if (giver == taker || view.give[giver] <= view.take[giver]) return true;
+    return d == 0 ? views.leads_to[taker][views.local[giver]] : views.leads_to[giver][views.local[taker]];
+  });
+}
+
+/// Whether an order without some of its microbatches fits, because each held nothing less than nothing; both ways, so
+/// that rules for all microbatches say no less (docs/synthesis.md).
+bool are_separate(const Views& views) {
+  for (const std::size_t d : {0U, 1U})
+    for (std::uint32_t s = 0; s < views.local.size(); ++s)
+      if (views.view[d].take[s] > 0 && !leads_to_givers(views, d, s)) return false;
+  return std::ranges::all_of(views.on, [&](const std::vector<std::uint32_t>& here) {
+    std::int64_t left = 0;
+    for (const std::uint32_t s : here) left += views.view[0].take[s] - views.view[0].give[s];
+    return left == 0;
+  });
 }
 
 /// How many tasks of one sequence fit into the memory of a stage, where most do.
@@ -57,35 +60,56 @@ Instance with_few(const Views& views) {
 BothEnds::BothEnds(const Views& views, std::size_t threads)
     : views_{views}, threads_{threads}, few_{with_few(views)}, few_views_{few_}, few_root_{few_views_},
       longest_{whole_length(views.instance)},
-      unit_{std::max<std::int64_t>(
-          1, std::ranges::max(views.work) / (units_of_work * static_cast<std::int64_t>(views.m)))} {
+      unit_{std::max<std::int64_t>(1, std::ranges::max(views.work) /
+                                          (units_of_work * static_cast<std::int64_t>(views.m)))} {
   for (Side& side : sides_) side.paces.resize(views.local.size());
-  const bool helps = is_local(views) && few_root_.tighten(unlimited, false);
+  const bool helps = are_separate(views) && few_root_.tighten(unlimited, false);
   next_ = helps ? most_at_once(views) * 3 / 4 : views.m; // before, memory is not short
 }
 
 bool BothEnds::extend(Windows& root, std::uint64_t& steps, const std::function<bool()>& goes_on) {
   const std::size_t known = cases_.size();
   const std::uint64_t end = this->steps() + steps;
-  const auto tighten = [&] {
+  const auto tighten_root = [&] {
     const std::uint64_t before = root.steps();
     root.tighten(unlimited, false);
     root_steps_ += root.steps() - before;
   };
   while (!are_done() && this->steps() < end && goes_on()) {
     const std::size_t first = next_ < few_views_.m ? 0 : next_ + 1 - few_views_.m;
-    for_each_index(2, threads_, [&](std::size_t d) { try_microbatch(root, d, first); });
+    const std::uint64_t each = (end - this->steps() + 1) / 2;
+    for_each_index(2, threads_, [&](std::size_t d) {
+      try_microbatch(root, d, first,
+                     [&, limit = sides_.at(d).steps + each] { return sides_.at(d).steps < limit && goes_on(); });
+    });
+    const auto is_tried = [](const Side& side) { return side.tried == side.paces.size(); };
+    if (!std::ranges::all_of(sides_, is_tried)) continue;
     learn(root, first);
-    if (++next_ % learning_share == 0) tighten();
+    if (++next_ % learning_share == 0) tighten_root();
   }
-  tighten();
+  tighten_root();
   steps = end - std::min(end, this->steps());
   return cases_.size() > known;
 }
 
-void BothEnds::try_microbatch(const Windows& root, std::size_t d, std::size_t first) {
+/// Its tasks, in the order in which it runs.
+void BothEnds::try_microbatch(const Windows& root, std::size_t d, std::size_t first,
+                              const std::function<bool()>& goes_on) {
   Side& side = sides_.at(d);
-  if (++side.quiet > longest_quiet * few_views_.m) return;
+  const std::vector<std::uint32_t>& path = views_.view[d].path;
+  if (!side.few && !begin(root, d, first)) side.tried = path.size();
+  for (; side.tried < path.size() && goes_on(); ++side.tried) {
+    if (std::size_t& left = side.paces[path[side.tried]].left; left > 0)
+      --left;
+    else
+      try_task(d, path[side.tried], first);
+  }
+}
+
+/// The windows of the microbatches from `first` on. Not if that has brought nothing for long.
+bool BothEnds::begin(const Windows& root, std::size_t d, std::size_t first) {
+  Side& side = sides_.at(d);
+  if (++side.quiet > longest_quiet * few_views_.m) return false;
   side.few = few_root_;
   for (std::size_t s = 0; s < views_.local.size(); ++s)
     for (std::size_t i = 0; i < few_views_.m; ++i) {
@@ -93,14 +117,15 @@ void BothEnds::try_microbatch(const Windows& root, std::size_t d, std::size_t fi
       const std::size_t task = s * few_views_.m + i;
       if (start > side.few->head(d, task)) side.few->raise_start(d, task, start);
     }
-  if (!side.few->tighten(longest_)) return; // no order fits
-  for (const std::uint32_t s : views_.view[d].path) {
-    if (std::size_t& left = side.paces[s].left; left > 0)
-      --left;
-    else
-      try_task(d, s, first);
-  }
-  side.steps += side.few->steps() - few_root_.steps();
+  return tighten(side);
+}
+
+/// False: no order fits.
+bool BothEnds::tighten(Side& side) const {
+  const std::uint64_t before = side.few->steps();
+  const bool possible = side.few->tighten(longest_);
+  side.steps += side.few->steps() - before;
+  return possible;
 }
 
 /// Supposes that it starts earlier than in twice the last step, as long as it cannot; then in half.
@@ -126,7 +151,7 @@ void BothEnds::try_task(std::size_t d, std::uint32_t sequence, std::size_t first
   pace.gain = side.few->head(d, task) - known;
   pace.pause = pace.gain > 0 ? 0 : std::min(longest_pause, 2 * pace.pause + 1);
   pace.left = pace.pause;
-  if (pace.gain > 0) side.few->tighten(longest_);
+  if (pace.gain > 0) tighten(side);
 }
 
 /// Whether it can.
@@ -142,13 +167,15 @@ bool BothEnds::starts_before(Side& side, std::size_t d, std::size_t task, std::i
 void BothEnds::learn(Windows& root, std::size_t first) {
   for (const std::size_t d : {0U, 1U}) {
     Side& side = sides_.at(d);
+    side.tried = 0;
+    const std::optional<Windows> few = std::exchange(side.few, std::nullopt);
     if (side.cases.empty()) continue;
     side.quiet = 0;
     cases_.insert(cases_.end(), side.cases.begin(), side.cases.end());
     side.cases.clear();
     for (std::size_t s = 0; s < views_.local.size(); ++s)
       for (std::size_t i = 0; i < few_views_.m; ++i) {
-        const std::int64_t start = side.few->head(d, s * few_views_.m + i);
+        const std::int64_t start = few->head(d, s * few_views_.m + i);
         const std::size_t task = s * views_.m + first + i;
         if (start > root.head(d, task)) root.raise_start(d, task, start);
       }

@@ -17,8 +17,8 @@ public:
   /// Tries both views side by side if `threads` is above 1, which changes nothing.
   BothEnds(const Views& views, std::size_t threads);
 
-  /// Continues where the last call ended, for about `steps`, which count down, or until `goes_on` is false. Raises the
-  /// starts of `root`, what holds of all orders. Whether there were any to raise.
+  /// Continues where the last call ended, for about `steps`, which count down, or until `goes_on` is false, which
+  /// several threads may ask. Raises the starts of `root`, what holds of all orders. Whether there were any to raise.
   bool extend(Windows& root, std::uint64_t& steps, const std::function<bool()>& goes_on);
   /// Whether nothing is left to try.
   [[nodiscard]] bool are_done() const { return next_ == views_.m; }
@@ -39,11 +39,14 @@ private:
     std::vector<Pace> paces;    ///< by sequence
     std::vector<Case> cases;    ///< of the microbatch in hand
     std::optional<Windows> few; ///< near it
+    std::size_t tried = 0;      ///< of its tasks
     std::size_t quiet = 0;      ///< microbatches since the last case
     std::uint64_t steps = 0;
   };
 
-  void try_microbatch(const Windows& root, std::size_t d, std::size_t first);
+  void try_microbatch(const Windows& root, std::size_t d, std::size_t first, const std::function<bool()>& goes_on);
+  bool begin(const Windows& root, std::size_t d, std::size_t first);
+  bool tighten(Side& side) const;
   void try_task(std::size_t d, std::uint32_t sequence, std::size_t first);
   bool starts_before(Side& side, std::size_t d, std::size_t task, std::int64_t time) const;
   void learn(Windows& root, std::size_t first);

@@ -270,14 +270,15 @@ private:
   void prove_more() {
     if (!ends_) ends_.emplace(views_, options_.threads);
     std::uint64_t left = options_.case_steps;
-    if (cases_.bring_something() || !ends_->cases().empty())
+    if (cases_.bring_something() || ends_help_)
       left <<= std::min<std::uint64_t>(quiet_, 3); // where orders get no better
     const std::int64_t before = found_.bound;
     left -= try_ends(left / 8 * ends_eighths_);
     const std::int64_t by_ends = found_.bound - before;
+    ends_help_ = by_ends > 0;
     try_cases(left);
     const std::int64_t by_cases = found_.bound - before - by_ends;
-    ends_eighths_ = by_ends == by_cases ? 2 : by_ends > by_cases ? 6 : 1;
+    if (by_ends != by_cases) ends_eighths_ = by_ends > by_cases ? 6 : by_ends > 0 ? 2 : 1;
   }
 
   /// From both ends of the step, for about so many steps. How many it took.
@@ -313,9 +314,10 @@ private:
   std::int64_t open_ = unlimited;                        ///< the least makespan that could not be refuted
   std::vector<std::pair<std::int64_t, Windows>> guides_; ///< makespans with their windows
   Cases cases_;
-  std::optional<BothEnds> ends_;       ///< when cases are tried
+  std::optional<BothEnds> ends_;   ///< when cases are tried
   std::uint64_t ends_eighths_ = 2; ///< of their steps, which it gets
-  std::uint64_t quiet_ = 0; ///< rounds since the last better order
+  bool ends_help_ = false;         ///< in the last round
+  std::uint64_t quiet_ = 0;        ///< rounds since the last better order
   std::uint64_t orders_left_ = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t steps_left_ = Windows::no_limit;                                       ///< of refutations
   std::uint64_t guide_steps_left_ = options_.proves ? Windows::no_limit : guide_steps; ///< of windows for orders

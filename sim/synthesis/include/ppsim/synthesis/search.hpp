@@ -29,7 +29,7 @@ struct SearchOptions {
   bool proves = true; ///< looks for the best bound that it can prove; else the first one will do, and the rules are
                       ///< applied for orders only, in a fixed number of steps
   std::uint64_t tabu_steps = 20'000'000; ///< tasks times moves of each tabu search of a round; at first a quarter
-  std::uint64_t case_steps = 24'000'000; ///< of the cases of a round; up to 8 times as many where they bring
+  std::uint64_t case_steps = 20'000'000; ///< of the cases of a round; up to 8 times as many where they bring
                                          ///< something, and orders get no shorter
   std::uint64_t seed = 1;
   std::int64_t gap_ppm = 0; ///< ends where the best order is at most so many millionths longer than the bound
