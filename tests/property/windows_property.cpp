@@ -145,7 +145,7 @@ TEST_CASE("Cases end where nothing is left to try, and each of their proofs hold
 
 TEST_CASE("What cannot start early however long the step is proven by the rules for all microbatches") {
   std::size_t some = 0, nearby = 0, higher = 0;
-  for (std::uint32_t seed = 1; seed <= 300; ++seed) {
+  for (std::uint32_t seed = 1; seed <= 120; ++seed) {
     INFO("seed " << seed);
     Draw draw{seed};
     const auto time = [&] { return draw(1, 9); };
@@ -184,9 +184,9 @@ TEST_CASE("What cannot start early however long the step is proven by the rules 
     higher += after > before ? 1 : 0;
     REQUIRE(holds(instance, *plan, {after, ends.cases()}));
   }
-  CHECK(some == 119);
-  CHECK(nearby == 92);
-  CHECK(higher == 64);
+  CHECK(some == 50);
+  CHECK(nearby == 39);
+  CHECK(higher == 26);
 }
 
 } // namespace ppsim::test::windows_property
