@@ -101,7 +101,7 @@ void Known::find_all_ended(View& seen) const {
     end = std::max(end, seen.earliest[task]) + seen.sequences[first].duration;
     seen.all_ended[task] = end;
   }
-  meter_->used += seen.earliest.size();
+  meter_->used += seen.earliest.size() * sequences();
 }
 
 // Consider the last interval without idle time, and its task z with the earliest start among them. Nothing in the

@@ -1,5 +1,6 @@
 #include "ends.hpp"
 
+#include "ppsim/base/error.hpp"
 #include "ppsim/base/parallel.hpp"
 
 #include <algorithm>
@@ -14,7 +15,8 @@ constexpr std::size_t longest_quiet = 2;   // times the microbatches of a few
 constexpr std::int64_t units_of_work = 32; // in the busiest stage's for a microbatch
 constexpr std::size_t learning_share = 4;  // every so many microbatches all windows follow
 
-/// Whether arcs lead from what takes memory to all that gives some on its stage, in that view.
+/// Whether arcs lead from a task that takes memory to all others of its stage that give more than they take, in that
+/// view.
 bool leads_to_givers(const Views& views, std::size_t d, std::uint32_t taker) {
   const View& view = views.view[d];
   return std::ranges::all_of(views.on[views.stage(taker)], [&](std::uint32_t giver) {
@@ -23,8 +25,8 @@ bool leads_to_givers(const Views& views, std::size_t d, std::uint32_t taker) {
   });
 }
 
-/// Whether an order without some of its microbatches fits, because each held nothing less than nothing; both ways, so
-/// that rules for all microbatches say no less (docs/synthesis.md).
+/// Whether an order without some of its microbatches fits, because each holds none or more at any time. In both views,
+/// so that rules 5 for all microbatches hardly say less than for a few: a checker has all.
 bool are_separate(const Views& views) {
   for (const std::size_t d : {0U, 1U})
     for (std::uint32_t s = 0; s < views.local.size(); ++s)
@@ -36,20 +38,26 @@ bool are_separate(const Views& views) {
   });
 }
 
-/// How many tasks of one sequence fit into the memory of a stage, where most do.
-std::size_t most_at_once(const Views& views) {
+/// How many tasks of one sequence fit into the memory of a stage that has a limit.
+struct Fit {
   std::int64_t most = 0;
+  std::int64_t least = unlimited;
+};
+Fit fit_of(const Views& views) {
+  Fit fit;
   for (std::size_t s = 0; s < views.local.size(); ++s) {
     const std::int64_t capacity = views.instance.capacity[views.stage(s)];
     const std::int64_t net = views.view[0].take[s] - views.view[0].give[s];
-    if (capacity != unlimited && net > 0) most = std::max(most, capacity / net);
+    if (capacity == unlimited || net <= 0) continue;
+    fit.most = std::max(fit.most, capacity / net);
+    fit.least = std::min(fit.least, capacity / net);
   }
-  return static_cast<std::size_t>(std::min(most, static_cast<std::int64_t>(views.m)));
+  return fit;
 }
 
 /// With those that can take part in what delays one: a quarter more than fit into a stage.
 Instance with_few(const Views& views) {
-  const std::size_t most = most_at_once(views);
+  const auto most = static_cast<std::size_t>(std::min(fit_of(views).most, static_cast<std::int64_t>(views.m)));
   Instance few = views.instance;
   few.microbatches = static_cast<std::uint32_t>(std::min(views.m, most + most / 4 + 2));
   return few;
@@ -64,10 +72,13 @@ BothEnds::BothEnds(const Views& views, std::size_t threads)
                                           (units_of_work * static_cast<std::int64_t>(views.m)))} {
   for (Side& side : sides_) side.paces.resize(views.local.size());
   const bool helps = are_separate(views) && few_root_.tighten(unlimited, false);
-  next_ = helps ? most_at_once(views) * 3 / 4 : views.m; // before, memory is not short
+  root_steps_ = few_root_.steps();
+  next_ = views.m;
+  if (const std::int64_t fits = fit_of(views).least; helps && fits < static_cast<std::int64_t>(views.m))
+    next_ = static_cast<std::size_t>(fits * 3 / 4); // before, memory is not short
 }
 
-bool BothEnds::extend(Windows& root, std::uint64_t& steps, const std::function<bool()>& goes_on) {
+bool BothEnds::extend(Windows& root, std::uint64_t steps, const std::function<bool()>& goes_on) {
   const std::size_t known = cases_.size();
   const std::uint64_t end = this->steps() + steps;
   const auto tighten_root = [&] {
@@ -78,31 +89,28 @@ bool BothEnds::extend(Windows& root, std::uint64_t& steps, const std::function<b
   while (!are_done() && this->steps() < end && goes_on()) {
     const std::size_t first = next_ < few_views_.m ? 0 : next_ + 1 - few_views_.m;
     const std::uint64_t each = (end - this->steps() + 1) / 2;
-    for_each_index(2, threads_, [&](std::size_t d) {
-      try_microbatch(root, d, first,
-                     [&, limit = sides_.at(d).steps + each] { return sides_.at(d).steps < limit && goes_on(); });
-    });
+    for_each_index(2, threads_,
+                   [&](std::size_t d) { try_microbatch(root, d, first, sides_.at(d).steps + each, goes_on); });
     const auto is_tried = [](const Side& side) { return side.tried == side.paces.size(); };
     if (!std::ranges::all_of(sides_, is_tried)) continue;
     learn(root, first);
     if (++next_ % learning_share == 0) tighten_root();
   }
   tighten_root();
-  steps = end - std::min(end, this->steps());
   return cases_.size() > known;
 }
 
-/// Its tasks, in the order in which it runs.
-void BothEnds::try_microbatch(const Windows& root, std::size_t d, std::size_t first,
+/// Its tasks, in the order in which it runs, until the view has taken so many steps.
+void BothEnds::try_microbatch(const Windows& root, std::size_t d, std::size_t first, std::uint64_t steps,
                               const std::function<bool()>& goes_on) {
   Side& side = sides_.at(d);
   const std::vector<std::uint32_t>& path = views_.view[d].path;
   if (!side.few && !begin(root, d, first)) side.tried = path.size();
-  for (; side.tried < path.size() && goes_on(); ++side.tried) {
+  for (; side.tried < path.size() && side.steps < steps && goes_on(); ++side.tried) {
     if (std::size_t& left = side.paces[path[side.tried]].left; left > 0)
       --left;
     else
-      try_task(d, path[side.tried], first);
+      try_task(d, path[side.tried], first, goes_on);
   }
 }
 
@@ -117,26 +125,27 @@ bool BothEnds::begin(const Windows& root, std::size_t d, std::size_t first) {
       const std::size_t task = s * few_views_.m + i;
       if (start > side.few->head(d, task)) side.few->raise_start(d, task, start);
     }
-  return tighten(side);
+  tighten(side);
+  return true;
 }
 
-/// False: no order fits.
-bool BothEnds::tighten(Side& side) const {
+void BothEnds::tighten(Side& side) const {
   const std::uint64_t before = side.few->steps();
   const bool possible = side.few->tighten(longest_);
+  PPSIM_ASSERT(possible); // for there are orders
   side.steps += side.few->steps() - before;
-  return possible;
 }
 
 /// Supposes that it starts earlier than in twice the last step, as long as it cannot; then in half.
-void BothEnds::try_task(std::size_t d, std::uint32_t sequence, std::size_t first) {
+void BothEnds::try_task(std::size_t d, std::uint32_t sequence, std::size_t first,
+                        const std::function<bool()>& goes_on) {
   Side& side = sides_.at(d);
   Pace& pace = side.paces[sequence];
   const std::size_t task = sequence * few_views_.m + next_ - first;
   const std::int64_t known = side.few->head(d, task);
   std::int64_t step = std::max(unit_, pace.gain);
   bool grows = true;
-  for (std::size_t trial = 0; trial < most_trials; ++trial) {
+  for (std::size_t trial = 0; trial < most_trials && (trial == 0 || goes_on()); ++trial) {
     const std::int64_t time = side.few->head(d, task) + step;
     const bool is_possible = starts_before(side, d, task, time);
     if (!is_possible) {

@@ -11,15 +11,18 @@
 namespace ppsim::synthesis {
 
 /// Tries the tasks of one microbatch after the other with the windows of a few before it, those that can share a
-/// stage's memory: what they refute, those of all microbatches refute.
+/// stage's memory. What they refute no order does.
 class BothEnds {
 public:
   /// Tries both views side by side if `threads` is above 1, which changes nothing.
   BothEnds(const Views& views, std::size_t threads);
 
-  /// Continues where the last call ended, for about `steps`, which count down, or until `goes_on` is false, which
-  /// several threads may ask. Raises the starts of `root`, what holds of all orders. Whether there were any to raise.
-  bool extend(Windows& root, std::uint64_t& steps, const std::function<bool()>& goes_on);
+  /// Continues where the last call ended, for about so many `steps`, or until `goes_on` is false, which two threads may
+  /// ask. Raises the starts of `root`, what holds of all orders, of which there are some. Whether there were any to
+  /// raise.
+  bool extend(Windows& root, std::uint64_t steps, const std::function<bool()>& goes_on);
+  /// All steps of windows so far.
+  [[nodiscard]] std::uint64_t steps() const { return sides_[0].steps + sides_[1].steps + root_steps_; }
   /// Whether nothing is left to try.
   [[nodiscard]] bool are_done() const { return next_ == views_.m; }
   /// Whose windows are used.
@@ -44,13 +47,13 @@ private:
     std::uint64_t steps = 0;
   };
 
-  void try_microbatch(const Windows& root, std::size_t d, std::size_t first, const std::function<bool()>& goes_on);
+  void try_microbatch(const Windows& root, std::size_t d, std::size_t first, std::uint64_t steps,
+                      const std::function<bool()>& goes_on);
   bool begin(const Windows& root, std::size_t d, std::size_t first);
-  bool tighten(Side& side) const;
-  void try_task(std::size_t d, std::uint32_t sequence, std::size_t first);
+  void tighten(Side& side) const;
+  void try_task(std::size_t d, std::uint32_t sequence, std::size_t first, const std::function<bool()>& goes_on);
   bool starts_before(Side& side, std::size_t d, std::size_t task, std::int64_t time) const;
   void learn(Windows& root, std::size_t first);
-  [[nodiscard]] std::uint64_t steps() const { return sides_[0].steps + sides_[1].steps + root_steps_; }
 
   const Views& views_;
   std::size_t threads_;

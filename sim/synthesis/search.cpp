@@ -268,12 +268,16 @@ private:
 
   /// Rule 8. What raised the bound more in the last round gets more of the steps.
   void prove_more() {
-    if (!ends_) ends_.emplace(views_, options_.threads);
+    if (!ends_) {
+      ends_.emplace(views_, options_.threads);
+      found_.steps += ends_->steps();
+    }
     std::uint64_t left = options_.case_steps;
     if (cases_.bring_something() || ends_help_)
       left <<= std::min<std::uint64_t>(quiet_, 3); // where orders get no better
     const std::int64_t before = found_.bound;
-    left -= try_ends(left / 8 * ends_eighths_);
+    const std::uint64_t share = left / 8 * ends_eighths_;
+    left -= std::min(share, try_ends(share));
     const std::int64_t by_ends = found_.bound - before;
     ends_help_ = by_ends > 0;
     try_cases(left);
@@ -283,15 +287,16 @@ private:
 
   /// From both ends of the step, for about so many steps. How many it took.
   std::uint64_t try_ends(std::uint64_t steps) {
-    std::uint64_t left = steps;
-    const bool found = ends_->extend(root_, left, [&] { return !is_stopped(found_.plan->makespan); });
-    found_.steps += steps - left;
-    if (!found) return steps - left;
+    const std::uint64_t first = ends_->steps();
+    const bool found = ends_->extend(root_, steps, [&] { return !is_stopped(found_.plan->makespan); });
+    const std::uint64_t taken = ends_->steps() - first;
+    found_.steps += taken;
+    if (!found) return taken;
     const std::int64_t before = found_.bound;
     open_ = unlimited;
     raise_bound();
     if (found_.bound > before) cases_.renew();
-    return steps - left;
+    return taken;
   }
 
   /// At makespans between the bound and the best order.
