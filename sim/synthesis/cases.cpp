@@ -187,11 +187,8 @@ bool Cases::try_batch() {
   const Arm& arm = arms_[work.arm];
   for_each_index(batch_.size(), threads_, [&](std::size_t i) {
     Trial& trial = batch_[i];
-    Windows supposed = work.windows;
-    if (!arm.looks_far) supposed.focus_on(arm.stage);
-    supposed.suppose_before(trial.view, trial.task, trial.time);
-    trial.possible = supposed.tighten(work.most);
-    trial.steps = supposed.steps() - work.windows.steps();
+    trial.possible = work.windows.allow_before(trial.view, trial.task, trial.time, trial.steps,
+                                               arm.looks_far ? std::nullopt : std::optional{arm.stage});
   });
   for (const Trial& trial : batch_) {
     count(trial.steps);

@@ -13,7 +13,7 @@ constexpr std::size_t most_trials = 20;    // of a task
 constexpr std::size_t longest_pause = 8;   // microbatches
 constexpr std::size_t longest_quiet = 2;   // times the microbatches of a few
 constexpr std::int64_t units_of_work = 32; // in the busiest stage's for a microbatch
-constexpr std::size_t learning_share = 4;  // every so many microbatches all windows follow
+constexpr std::size_t between_roots = 4;   // microbatches after which all windows follow
 
 /// Whether arcs lead from a task that takes memory to all others of its stage that give more than they take, in that
 /// view.
@@ -38,54 +38,53 @@ bool are_separate(const Views& views) {
   });
 }
 
-/// How many tasks of one sequence fit into the memory of a stage that has a limit.
-struct Fit {
-  std::int64_t most = 0;
-  std::int64_t least = unlimited;
-};
-Fit fit_of(const Views& views) {
-  Fit fit;
-  for (std::size_t s = 0; s < views.local.size(); ++s) {
-    const std::int64_t capacity = views.instance.capacity[views.stage(s)];
-    const std::int64_t net = views.view[0].take[s] - views.view[0].give[s];
-    if (capacity == unlimited || net <= 0) continue;
-    fit.most = std::max(fit.most, capacity / net);
-    fit.least = std::min(fit.least, capacity / net);
-  }
-  return fit;
+Instance with_microbatches(Instance instance, std::size_t count) {
+  instance.microbatches = static_cast<std::uint32_t>(count);
+  return instance;
 }
 
-/// With those that can take part in what delays one: a quarter more than fit into a stage.
-Instance with_few(const Views& views) {
-  const auto most = static_cast<std::size_t>(std::min(fit_of(views).most, static_cast<std::int64_t>(views.m)));
-  Instance few = views.instance;
-  few.microbatches = static_cast<std::uint32_t>(std::min(views.m, most + most / 4 + 2));
-  return few;
+/// For orders of which there are some. Adds the steps.
+void tighten(Windows& windows, std::int64_t most, bool pairs, std::uint64_t& steps) {
+  const std::uint64_t before = windows.steps();
+  const bool possible = windows.tighten(most, pairs);
+  PPSIM_ASSERT(possible);
+  steps += windows.steps() - before;
 }
 
 } // namespace
 
-BothEnds::BothEnds(const Views& views, std::size_t threads)
-    : views_{views}, threads_{threads}, few_{with_few(views)}, few_views_{few_}, few_root_{few_views_},
-      longest_{whole_length(views.instance)},
+/// By how many tasks of one sequence fit into the memory of a stage: a quarter more than where most do can take part in
+/// what delays one, and memory is not short until there are nearly as many as where fewest do.
+BothEnds::Reach BothEnds::reach_of(const Views& views) {
+  const auto m = static_cast<std::int64_t>(views.m);
+  std::int64_t most = 0;
+  std::int64_t least = m;
+  for (std::size_t s = 0; s < views.local.size(); ++s) {
+    const std::int64_t capacity = views.instance.capacity[views.stage(s)];
+    const std::int64_t net = views.view[0].take[s] - views.view[0].give[s];
+    if (capacity == unlimited || net <= 0) continue;
+    most = std::max(most, std::min(m, capacity / net));
+    least = std::min(least, capacity / net);
+  }
+  if (least == m || !are_separate(views)) return {1, views.m};
+  return {static_cast<std::size_t>(std::min(m, most + most / 4 + 2)), static_cast<std::size_t>(least * 3 / 4)};
+}
+
+BothEnds::BothEnds(const Views& views, std::size_t threads) : BothEnds{views, threads, reach_of(views)} {}
+
+BothEnds::BothEnds(const Views& views, std::size_t threads, Reach reach)
+    : views_{views}, threads_{threads}, few_{with_microbatches(views.instance, reach.few)}, few_views_{few_},
+      few_root_{few_views_}, longest_{whole_length(views.instance)},
       unit_{std::max<std::int64_t>(1, std::ranges::max(views.work) /
-                                          (units_of_work * static_cast<std::int64_t>(views.m)))} {
+                                          (units_of_work * static_cast<std::int64_t>(views.m)))},
+      next_{reach.first} {
   for (Side& side : sides_) side.paces.resize(views.local.size());
-  const bool helps = are_separate(views) && few_root_.tighten(unlimited, false);
-  root_steps_ = few_root_.steps();
-  next_ = views.m;
-  if (const std::int64_t fits = fit_of(views).least; helps && fits < static_cast<std::int64_t>(views.m))
-    next_ = static_cast<std::size_t>(fits * 3 / 4); // before, memory is not short
+  tighten(few_root_, unlimited, false, root_steps_);
 }
 
 bool BothEnds::extend(Windows& root, std::uint64_t steps, const std::function<bool()>& goes_on) {
   const std::size_t known = cases_.size();
   const std::uint64_t end = this->steps() + steps;
-  const auto tighten_root = [&] {
-    const std::uint64_t before = root.steps();
-    root.tighten(unlimited, false);
-    root_steps_ += root.steps() - before;
-  };
   while (!are_done() && this->steps() < end && goes_on()) {
     const std::size_t first = next_ < few_views_.m ? 0 : next_ + 1 - few_views_.m;
     const std::uint64_t each = (end - this->steps() + 1) / 2;
@@ -94,9 +93,9 @@ bool BothEnds::extend(Windows& root, std::uint64_t steps, const std::function<bo
     const auto is_tried = [](const Side& side) { return side.tried == side.paces.size(); };
     if (!std::ranges::all_of(sides_, is_tried)) continue;
     learn(root, first);
-    if (++next_ % learning_share == 0) tighten_root();
+    if (++next_ % between_roots == 0) tighten(root, unlimited, false, root_steps_);
   }
-  tighten_root();
+  tighten(root, unlimited, false, root_steps_);
   return cases_.size() > known;
 }
 
@@ -119,21 +118,9 @@ bool BothEnds::begin(const Windows& root, std::size_t d, std::size_t first) {
   Side& side = sides_.at(d);
   if (++side.quiet > longest_quiet * few_views_.m) return false;
   side.few = few_root_;
-  for (std::size_t s = 0; s < views_.local.size(); ++s)
-    for (std::size_t i = 0; i < few_views_.m; ++i) {
-      const std::int64_t start = root.head(d, s * views_.m + first + i);
-      const std::size_t task = s * few_views_.m + i;
-      if (start > side.few->head(d, task)) side.few->raise_start(d, task, start);
-    }
-  tighten(side);
+  side.few->raise_starts(d, root, -static_cast<std::int64_t>(first));
+  tighten(*side.few, longest_, true, side.steps);
   return true;
-}
-
-void BothEnds::tighten(Side& side) const {
-  const std::uint64_t before = side.few->steps();
-  const bool possible = side.few->tighten(longest_);
-  PPSIM_ASSERT(possible); // for there are orders
-  side.steps += side.few->steps() - before;
 }
 
 /// Supposes that it starts earlier than in twice the last step, as long as it cannot; then in half.
@@ -147,7 +134,7 @@ void BothEnds::try_task(std::size_t d, std::uint32_t sequence, std::size_t first
   bool grows = true;
   for (std::size_t trial = 0; trial < most_trials && (trial == 0 || goes_on()); ++trial) {
     const std::int64_t time = side.few->head(d, task) + step;
-    const bool is_possible = starts_before(side, d, task, time);
+    const bool is_possible = side.few->allow_before(d, task, time, side.steps);
     if (!is_possible) {
       side.cases.push_back({static_cast<std::uint32_t>(d), sequence, static_cast<std::uint32_t>(next_), time});
       side.few->raise_start(d, task, time);
@@ -160,16 +147,7 @@ void BothEnds::try_task(std::size_t d, std::uint32_t sequence, std::size_t first
   pace.gain = side.few->head(d, task) - known;
   pace.pause = pace.gain > 0 ? 0 : std::min(longest_pause, 2 * pace.pause + 1);
   pace.left = pace.pause;
-  if (pace.gain > 0) tighten(side);
-}
-
-/// Whether it can.
-bool BothEnds::starts_before(Side& side, std::size_t d, std::size_t task, std::int64_t time) const {
-  Windows supposed = *side.few;
-  supposed.suppose_before(d, task, time);
-  const bool possible = supposed.tighten(longest_);
-  side.steps += supposed.steps() - side.few->steps();
-  return possible;
+  if (pace.gain > 0) tighten(*side.few, longest_, true, side.steps);
 }
 
 /// What was found with the microbatches from `first` on.
@@ -182,12 +160,7 @@ void BothEnds::learn(Windows& root, std::size_t first) {
     side.quiet = 0;
     cases_.insert(cases_.end(), side.cases.begin(), side.cases.end());
     side.cases.clear();
-    for (std::size_t s = 0; s < views_.local.size(); ++s)
-      for (std::size_t i = 0; i < few_views_.m; ++i) {
-        const std::int64_t start = few->head(d, s * few_views_.m + i);
-        const std::size_t task = s * views_.m + first + i;
-        if (start > root.head(d, task)) root.raise_start(d, task, start);
-      }
+    root.raise_starts(d, *few, static_cast<std::int64_t>(first));
   }
 }
 

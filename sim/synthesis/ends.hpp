@@ -31,6 +31,10 @@ public:
   [[nodiscard]] const std::vector<Case>& cases() const { return cases_; }
 
 private:
+  struct Reach {
+    std::size_t few = 1;   ///< microbatches whose windows are used
+    std::size_t first = 0; ///< that is tried
+  };
   /// How the tasks of a sequence fare.
   struct Pace {
     std::int64_t gain = 0; ///< by which the last one starts later than was known
@@ -47,12 +51,12 @@ private:
     std::uint64_t steps = 0;
   };
 
+  static Reach reach_of(const Views& views);
+  BothEnds(const Views& views, std::size_t threads, Reach reach);
   void try_microbatch(const Windows& root, std::size_t d, std::size_t first, std::uint64_t steps,
                       const std::function<bool()>& goes_on);
   bool begin(const Windows& root, std::size_t d, std::size_t first);
-  void tighten(Side& side) const;
   void try_task(std::size_t d, std::uint32_t sequence, std::size_t first, const std::function<bool()>& goes_on);
-  bool starts_before(Side& side, std::size_t d, std::size_t task, std::int64_t time) const;
   void learn(Windows& root, std::size_t first);
 
   const Views& views_;

@@ -450,6 +450,26 @@ void Windows::raise_start(std::size_t d, std::size_t task, std::int64_t time) {
   note_change(d, task);
 }
 
+void Windows::raise_starts(std::size_t d, const Windows& others, std::int64_t shift) {
+  const auto here = static_cast<std::int64_t>(views_->m);
+  const auto there = static_cast<std::int64_t>(others.views_->m);
+  for (std::int64_t s = 0; s < static_cast<std::int64_t>(views_->local.size()); ++s)
+    for (std::int64_t j = std::max<std::int64_t>(0, shift); j < std::min(here, there + shift); ++j) {
+      const std::int64_t start = others.head(d, static_cast<std::size_t>(s * there + j - shift));
+      if (const auto task = static_cast<std::size_t>(s * here + j); start > head_[d][task]) raise_start(d, task, start);
+    }
+}
+
+bool Windows::allow_before(std::size_t d, std::size_t task, std::int64_t time, std::uint64_t& steps,
+                           std::optional<std::size_t> focus) const {
+  Windows supposed = *this;
+  supposed.focus_ = focus;
+  supposed.suppose_before(d, task, time);
+  const bool possible = supposed.tighten(most_);
+  steps += supposed.steps() - steps_;
+  return possible;
+}
+
 void Windows::suppose_before(std::size_t d, std::size_t task, std::int64_t time) {
   raise_start(1 - d, views_->turned(task), most_ - views_->duration(task / views_->m) - time + 1);
 }

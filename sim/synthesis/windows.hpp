@@ -22,11 +22,14 @@ public:
 
   /// From now on only orders in which a task starts at `time` or later in view `d`.
   void raise_start(std::size_t d, std::size_t task, std::int64_t time);
+  /// From now on only orders in which tasks start in view `d` no earlier than in `others`, for other microbatches of
+  /// the same sequences: their microbatch i is i + `shift` here.
+  void raise_starts(std::size_t d, const Windows& others, std::int64_t shift);
   /// From now on only orders in which it starts before `time`, of the makespans of the last tighten().
   void suppose_before(std::size_t d, std::size_t task, std::int64_t time);
-
-  /// From now on tighten() tries tasks in both orders on that stage only.
-  void focus_on(std::size_t stage) { focus_ = stage; }
+  /// Whether the rules leave any of those; `focus`: tasks are tried in both orders on that stage only. Adds the steps.
+  [[nodiscard]] bool allow_before(std::size_t d, std::size_t task, std::int64_t time, std::uint64_t& steps,
+                                  std::optional<std::size_t> focus = {}) const;
 
   /// No order ends before that, by the windows as they are.
   [[nodiscard]] std::int64_t bound() const;
