@@ -10,9 +10,10 @@ namespace ppsim::synthesis {
 namespace {
 
 constexpr std::size_t most_trials = 20;    // of a task
-constexpr std::size_t longest_pause = 8;   // microbatches
+constexpr std::size_t longest_pause = 16;  // microbatches
 constexpr std::size_t longest_quiet = 2;   // times the microbatches of a few
-constexpr std::int64_t units_of_work = 32; // in the busiest stage's for a microbatch
+constexpr std::int64_t units_of_work = 64; // in the busiest stage's for a microbatch
+constexpr std::int64_t evenness = 200;     // as a share
 constexpr std::size_t between_roots = 4;   // microbatches after which all windows follow
 
 /// Whether arcs lead from a task that takes memory to all others of its stage that give more than they take, in that
@@ -76,92 +77,173 @@ BothEnds::BothEnds(const Views& views, std::size_t threads, Reach reach)
     : views_{views}, threads_{threads}, few_{with_microbatches(views.instance, reach.few)}, few_views_{few_},
       few_root_{few_views_}, longest_{whole_length(views.instance)},
       unit_{std::max<std::int64_t>(1, std::ranges::max(views.work) /
-                                          (units_of_work * static_cast<std::int64_t>(views.m)))},
-      next_{reach.first} {
-  for (Side& side : sides_) side.paces.resize(views.local.size());
+                                          (units_of_work * static_cast<std::int64_t>(views.m)))} {
+  // tasks that take memory are delayed first; the others come later, a few at a time
+  for (const std::size_t d : {0U, 1U}) {
+    sides_.at(d).d = d;
+    sides_.at(d).next = reach.first;
+    sides_.at(d).paces.resize(views.local.size());
+    for (std::size_t s = 0; s < views.local.size(); ++s)
+      if (views.view[d].take[s] <= views.view[d].give[s])
+        sides_.at(d).paces[s] = {.pause = longest_pause, .left = 1 + s % longest_pause};
+    sides_.at(d).findings.resize(views.m);
+  }
   tighten(few_root_, unlimited, false, root_steps_);
+}
+
+/// How many of so many steps each view takes: more if it gets farther in as many.
+std::array<std::uint64_t, 2> BothEnds::shares_of(std::uint64_t steps) const {
+  if (is_done(sides_[0]) || is_done(sides_[1])) return {is_done(sides_[0]) ? 0 : steps, is_done(sides_[1]) ? 0 : steps};
+  if (sides_[0].next == sides_[1].next) return {steps / 2, steps / 2};
+  const std::uint64_t less = steps / 4;
+  return sides_[0].next > sides_[1].next ? std::array{steps - less, less} : std::array{less, steps - less};
 }
 
 bool BothEnds::extend(Windows& root, std::uint64_t steps, const std::function<bool()>& goes_on) {
   const std::size_t known = cases_.size();
-  const std::uint64_t end = this->steps() + steps;
-  while (!are_done() && this->steps() < end && goes_on()) {
-    const std::size_t first = next_ < few_views_.m ? 0 : next_ + 1 - few_views_.m;
-    const std::uint64_t each = (end - this->steps() + 1) / 2;
-    for_each_index(2, threads_,
-                   [&](std::size_t d) { try_microbatch(root, d, first, sides_.at(d).steps + each, goes_on); });
-    const auto is_tried = [](const Side& side) { return side.tried == side.paces.size(); };
-    if (!std::ranges::all_of(sides_, is_tried)) continue;
-    learn(root, first);
-    if (++next_ % between_roots == 0) tighten(root, unlimited, false, root_steps_);
+  const std::array<std::uint64_t, 2> shares = shares_of(steps);
+  std::array<std::size_t, 2> from{sides_[0].next, sides_[1].next};
+  for (Side& side : sides_) side.root = root;
+  for_each_index(2, threads_, [&](std::size_t d) { extend(sides_.at(d), shares.at(d), goes_on); });
+  for (const std::size_t d : {0U, 1U}) {
+    Side& side = sides_.at(d);
+    for (std::size_t n = from[d]; n < side.next; ++n)
+      cases_.insert(cases_.end(), side.findings[n].cases.begin(), side.findings[n].cases.end());
+    root.raise_starts(d, *side.root, 0);
+    side.root.reset();
   }
+  if (cases_.size() == known) return false;
   tighten(root, unlimited, false, root_steps_);
-  return cases_.size() > known;
-}
-
-/// Its tasks, in the order in which it runs, until the view has taken so many steps.
-void BothEnds::try_microbatch(const Windows& root, std::size_t d, std::size_t first, std::uint64_t steps,
-                              const std::function<bool()>& goes_on) {
-  Side& side = sides_.at(d);
-  const std::vector<std::uint32_t>& path = views_.view[d].path;
-  if (!side.few && !begin(root, d, first)) side.tried = path.size();
-  for (; side.tried < path.size() && side.steps < steps && goes_on(); ++side.tried) {
-    if (std::size_t& left = side.paces[path[side.tried]].left; left > 0)
-      --left;
-    else
-      try_task(d, path[side.tried], first, goes_on);
-  }
-}
-
-/// The windows of the microbatches from `first` on. Not if that has brought nothing for long.
-bool BothEnds::begin(const Windows& root, std::size_t d, std::size_t first) {
-  Side& side = sides_.at(d);
-  if (++side.quiet > longest_quiet * few_views_.m) return false;
-  side.few = few_root_;
-  side.few->raise_starts(d, root, -static_cast<std::int64_t>(first));
-  tighten(*side.few, longest_, true, side.steps);
   return true;
 }
 
-/// Supposes that it starts earlier than in twice the last step, as long as it cannot; then in half.
-void BothEnds::try_task(std::size_t d, std::uint32_t sequence, std::size_t first,
-                        const std::function<bool()>& goes_on) {
-  Side& side = sides_.at(d);
+void BothEnds::extend(Side& side, std::uint64_t steps, const std::function<bool()>& goes_on) const {
+  const std::vector<std::uint32_t>& path = views_.view[side.d].path;
+  const std::uint64_t end = side.steps + steps;
+  while (!is_done(side) && side.steps < end && goes_on()) {
+    if (side.tried == 0 && !side.few) begin(side);
+    if (side.few) {
+      for (; side.tried < path.size() && side.steps < end && goes_on(); ++side.tried) {
+        if (std::size_t& left = side.paces[path[side.tried]].left; left > 0)
+          --left;
+        else
+          try_task(side, path[side.tried], goes_on);
+      }
+      if (side.tried < path.size()) break;
+    }
+    learn(side);
+  }
+  tighten(*side.root, unlimited, false, side.steps);
+}
+
+/// Windows near its next microbatch, unless that has brought nothing for long, or nothing but what was found before.
+void BothEnds::begin(Side& side) const {
+  if (++side.quiet > longest_quiet * few_views_.m) return;
+  Finding& here = side.findings[side.next];
+  for (std::size_t s = 0; s < views_.local.size(); ++s)
+    here.before.push_back(side.root->head(side.d, s * views_.m + side.next));
+  const Shift shift = shift_of(side);
+  side.steady = shift.spread <= shift.least / evenness ? side.steady + 1 : 0;
+  if (shift.period > 0) repeat(side, shift);
+  if (side.steady > longest_pause) return;
+  here.cases.clear();
+  side.few = few_root_;
+  side.few->raise_starts(side.d, *side.root, -static_cast<std::int64_t>(first_near(side.next)));
+  tighten(*side.few, longest_, true, side.steps);
+}
+
+/// From a microbatch with as many near it, the most even one.
+BothEnds::Shift BothEnds::shift_of(const Side& side) const {
+  Shift best;
+  const std::size_t few = few_views_.m;
+  for (std::size_t period = 1; period <= few && period + few <= side.next + 1; ++period) {
+    const Finding& there = side.findings[side.next - period];
+    if (there.after.empty()) continue;
+    std::int64_t least = unlimited;
+    std::int64_t most = 0;
+    for (std::size_t s = 0; s < views_.local.size() && most - least < best.spread; ++s)
+      for (std::size_t j = first_near(side.next); j <= side.next; ++j) {
+        const std::size_t task = s * views_.m + j;
+        const std::int64_t before = j == side.next ? there.before[s] : side.root->head(side.d, task - period);
+        least = std::min(least, side.root->head(side.d, task) - before);
+        most = std::max(most, side.root->head(side.d, task) - before);
+      }
+    if (most - least < best.spread) best = {period, least, most - least};
+  }
+  return best;
+}
+
+/// What was found so many microbatches before holds here, later by the least that anything is to which the rules were
+/// applied there: there are as many microbatches, of the same tasks.
+void BothEnds::repeat(Side& side, const Shift& shift) const {
+  Finding& here = side.findings[side.next];
+  const Finding& there = side.findings[side.next - shift.period];
+  for (std::size_t s = 0; s < there.after.size(); ++s)
+    here.after.push_back(std::max(there.after[s] + shift.least, here.before[s]));
+  for (Case each : there.cases) {
+    each.time += shift.least;
+    each.index = static_cast<std::uint32_t>(side.next);
+    if (each.time > here.before[each.sequence]) here.cases.push_back(each);
+  }
+}
+
+/// Supposes that it starts earlier than is expected, or than with the gain of the last microbatch; then ever later, as
+/// long as it cannot; then in halves.
+void BothEnds::try_task(Side& side, std::uint32_t sequence, const std::function<bool()>& goes_on) const {
+  Finding& here = side.findings[side.next];
   Pace& pace = side.paces[sequence];
-  const std::size_t task = sequence * few_views_.m + next_ - first;
-  const std::int64_t known = side.few->head(d, task);
-  std::int64_t step = std::max(unit_, pace.gain);
+  const std::size_t task = sequence * few_views_.m + side.next - first_near(side.next);
+  const auto start = [&] { return side.few->head(side.d, task); };
+  const std::int64_t known = start();
+  std::int64_t step = std::max(unit_, here.after.empty() ? pace.gain : here.after[sequence] - known);
+  std::optional<Windows> before; // the first was refuted
+  std::size_t refuted = 0;
   bool grows = true;
   for (std::size_t trial = 0; trial < most_trials && (trial == 0 || goes_on()); ++trial) {
-    const std::int64_t time = side.few->head(d, task) + step;
-    const bool is_possible = side.few->allow_before(d, task, time, side.steps);
+    const std::int64_t time = start() + step;
+    const bool is_possible = side.few->allow_before(side.d, task, time, side.steps);
     if (!is_possible) {
-      side.cases.push_back({static_cast<std::uint32_t>(d), sequence, static_cast<std::uint32_t>(next_), time});
-      side.few->raise_start(d, task, time);
+      if (!before) before = side.few;
+      here.cases.push_back({static_cast<std::uint32_t>(side.d), sequence, static_cast<std::uint32_t>(side.next), time});
+      side.few->raise_start(side.d, task, time);
+      ++refuted;
     } else if (step == unit_) {
       break;
     }
     grows = grows && !is_possible;
-    step = grows ? 2 * step : std::max(unit_, step / 2);
+    if (grows)
+      step = trial == 0 ? unit_ : 2 * step;
+    else
+      step = std::max(unit_, step / 2);
   }
-  pace.gain = side.few->head(d, task) - known;
-  pace.pause = pace.gain > 0 ? 0 : std::min(longest_pause, 2 * pace.pause + 1);
+  // a certificate needs only the last one, if that does without the others
+  if (refuted > 1 && !before->allow_before(side.d, task, start(), side.steps))
+    here.cases.erase(here.cases.end() - static_cast<std::ptrdiff_t>(refuted), here.cases.end() - 1);
+  pace.gain = start() - known;
+  pace.pause = pace.gain > 0 ? 0 : std::min(longest_pause, 4 * pace.pause + 1);
   pace.left = pace.pause;
   if (pace.gain > 0) tighten(*side.few, longest_, true, side.steps);
 }
 
-/// What was found with the microbatches from `first` on.
-void BothEnds::learn(Windows& root, std::size_t first) {
-  for (const std::size_t d : {0U, 1U}) {
-    Side& side = sides_.at(d);
-    side.tried = 0;
-    const std::optional<Windows> few = std::exchange(side.few, std::nullopt);
-    if (side.cases.empty()) continue;
-    side.quiet = 0;
-    cases_.insert(cases_.end(), side.cases.begin(), side.cases.end());
-    side.cases.clear();
-    root.raise_starts(d, *few, static_cast<std::int64_t>(first));
+/// What was found for its microbatch; then the next one is in hand.
+void BothEnds::learn(Side& side) const {
+  Finding& here = side.findings[side.next];
+  const std::size_t first = first_near(side.next);
+  if (side.few) {
+    here.after.clear();
+    for (std::size_t s = 0; s < views_.local.size(); ++s)
+      here.after.push_back(side.few->head(side.d, s * few_views_.m + side.next - first));
   }
+  if (!here.cases.empty()) {
+    side.quiet = 0;
+    if (side.few) side.root->raise_starts(side.d, *side.few, static_cast<std::int64_t>(first));
+    for (std::size_t s = 0; s < here.after.size(); ++s)
+      if (const std::size_t task = s * views_.m + side.next; here.after[s] > side.root->head(side.d, task))
+        side.root->raise_start(side.d, task, here.after[s]);
+  }
+  side.few.reset();
+  side.tried = 0;
+  if (++side.next % between_roots == 0) tighten(*side.root, unlimited, false, side.steps);
 }
 
 } // namespace ppsim::synthesis

@@ -24,7 +24,9 @@ public:
   /// All steps of windows so far.
   [[nodiscard]] std::uint64_t steps() const { return sides_[0].steps + sides_[1].steps + root_steps_; }
   /// Whether nothing is left to try.
-  [[nodiscard]] bool are_done() const { return next_ == views_.m; }
+  [[nodiscard]] bool are_done() const { return is_done(sides_[0]) && is_done(sides_[1]); }
+  /// Whether one end has been left for the other.
+  [[nodiscard]] bool is_one_done() const { return is_done(sides_[0]) || is_done(sides_[1]); }
   /// Whose windows are used.
   [[nodiscard]] std::size_t microbatches() const { return few_views_.m; }
   /// What was found, each under those before.
@@ -41,23 +43,43 @@ private:
     std::size_t pause = 0; ///< microbatches to leave out when one brought nothing
     std::size_t left = 0;  ///< of them
   };
+  /// What was known of a microbatch, and what was found.
+  struct Finding {
+    std::vector<std::int64_t> before, after; ///< starts, by sequence; at first, `after` is what is expected
+    std::vector<Case> cases;
+  };
+  /// How much later all is than so many microbatches before.
+  struct Shift {
+    std::size_t period = 0;
+    std::int64_t least = 0, spread = unlimited;
+  };
   /// What is found in a view.
   struct Side {
-    std::vector<Pace> paces;    ///< by sequence
-    std::vector<Case> cases;    ///< of the microbatch in hand
-    std::optional<Windows> few; ///< near it
-    std::size_t tried = 0;      ///< of its tasks
-    std::size_t quiet = 0;      ///< microbatches since the last case
+    std::size_t d = 0;
+    std::vector<Pace> paces;       ///< by sequence
+    std::vector<Finding> findings; ///< by microbatch; of those before the first, nothing
+    std::optional<Windows> root;   ///< all that is known
+    std::optional<Windows> few;    ///< near the microbatch in hand
+    std::size_t next = 0;          ///< the microbatch in hand
+    std::size_t tried = 0;         ///< of its tasks
+    std::size_t quiet = 0;         ///< microbatches since the last case
+    std::size_t steady = 0;        ///< microbatches since those near one were not as much later as those before
     std::uint64_t steps = 0;
   };
 
   static Reach reach_of(const Views& views);
   BothEnds(const Views& views, std::size_t threads, Reach reach);
-  void try_microbatch(const Windows& root, std::size_t d, std::size_t first, std::uint64_t steps,
-                      const std::function<bool()>& goes_on);
-  bool begin(const Windows& root, std::size_t d, std::size_t first);
-  void try_task(std::size_t d, std::uint32_t sequence, std::size_t first, const std::function<bool()>& goes_on);
-  void learn(Windows& root, std::size_t first);
+  [[nodiscard]] bool is_done(const Side& side) const { return side.next == views_.m; }
+  [[nodiscard]] std::array<std::uint64_t, 2> shares_of(std::uint64_t steps) const;
+  void extend(Side& side, std::uint64_t steps, const std::function<bool()>& goes_on) const;
+  void begin(Side& side) const;
+  [[nodiscard]] Shift shift_of(const Side& side) const;
+  void repeat(Side& side, const Shift& shift) const;
+  void try_task(Side& side, std::uint32_t sequence, const std::function<bool()>& goes_on) const;
+  void learn(Side& side) const;
+  [[nodiscard]] std::size_t first_near(std::size_t microbatch) const {
+    return microbatch < few_views_.m ? 0 : microbatch + 1 - few_views_.m;
+  }
 
   const Views& views_;
   std::size_t threads_;
@@ -68,7 +90,6 @@ private:
   std::int64_t unit_;    ///< the least time that is tried
   std::array<Side, 2> sides_;
   std::vector<Case> cases_;
-  std::size_t next_ = 0; ///< microbatch
   std::uint64_t root_steps_ = 0;
 };
 

@@ -24,6 +24,7 @@ constexpr std::array<double, 7> first_shares{1.0, 1.003, 1.01, 1.02, 1.04, 1.08,
 constexpr std::array<double, 5> far_shares{1.25, 1.4, 1.6, 1.8, 2.0};
 constexpr std::array<double, 4> waits{0.0, 0.3, 0.7, 1.0};
 constexpr std::size_t most_guides = 6; // windows that are kept for samples
+constexpr std::uint64_t most_more = 3; // doublings of the steps of cases
 constexpr std::size_t pool_size = 12;
 constexpr std::size_t samples = 16;            // orders by chance in a round
 constexpr std::uint64_t guide_steps = 400'000; // of the windows for orders, where a bound is not sought
@@ -272,14 +273,15 @@ private:
       ends_.emplace(views_, options_.threads);
       found_.steps += ends_->steps();
     }
-    std::uint64_t left = options_.case_steps;
-    if (cases_.bring_something() || ends_help_)
-      left <<= std::min<std::uint64_t>(quiet_, 3); // where orders get no better
+    const std::uint64_t more = std::min(quiet_, most_more); // where orders get no better
+    std::uint64_t left = options_.case_steps << (cases_.bring_something() ? more : 0);
+    const std::uint64_t for_ends = options_.case_steps
+                                   << (ends_help_ > 0 ? std::clamp(ends_help_, more, most_more) : 0);
+    const std::uint64_t eighths = ends_->is_one_done() ? 1 : ends_eighths_;
     const std::int64_t before = found_.bound;
-    const std::uint64_t share = left / 8 * ends_eighths_;
-    left -= std::min(share, try_ends(share));
+    left -= std::min(try_ends(for_ends / 8 * eighths), left / 8 * eighths);
     const std::int64_t by_ends = found_.bound - before;
-    ends_help_ = by_ends > 0;
+    ends_help_ = by_ends > 0 ? ends_help_ + 1 : 0;
     try_cases(left);
     const std::int64_t by_cases = found_.bound - before - by_ends;
     if (by_ends != by_cases) ends_eighths_ = by_ends > by_cases ? 6 : by_ends > 0 ? 2 : 1;
@@ -321,7 +323,7 @@ private:
   Cases cases_;
   std::optional<BothEnds> ends_;   ///< when cases are tried
   std::uint64_t ends_eighths_ = 2; ///< of their steps, which it gets
-  bool ends_help_ = false;         ///< in the last round
+  std::uint64_t ends_help_ = 0;    ///< so many rounds until now
   std::uint64_t quiet_ = 0;        ///< rounds since the last better order
   std::uint64_t orders_left_ = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t steps_left_ = Windows::no_limit;                                       ///< of refutations
