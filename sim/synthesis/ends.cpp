@@ -175,7 +175,7 @@ BothEnds::Shift BothEnds::shift_of(const Side& side) const {
 
 /// What was found so many microbatches before holds here, later by the least that anything is to which the rules were
 /// applied there: there are as many microbatches, of the same tasks.
-void BothEnds::repeat(Side& side, const Shift& shift) const {
+void BothEnds::repeat(Side& side, const Shift& shift) {
   Finding& here = side.findings[side.next];
   const Finding& there = side.findings[side.next - shift.period];
   for (std::size_t s = 0; s < there.after.size(); ++s)
@@ -187,26 +187,36 @@ void BothEnds::repeat(Side& side, const Shift& shift) const {
   }
 }
 
-/// Supposes that it starts earlier than is expected, or than with the gain of the last microbatch; then ever later, as
-/// long as it cannot; then in halves.
+/// Supposes that it starts earlier than is expected, or than with the gain of the last microbatch; and later times.
 void BothEnds::try_task(Side& side, std::uint32_t sequence, const std::function<bool()>& goes_on) const {
   Finding& here = side.findings[side.next];
   Pace& pace = side.paces[sequence];
   const std::size_t task = sequence * few_views_.m + side.next - first_near(side.next);
-  const auto start = [&] { return side.few->head(side.d, task); };
-  const std::int64_t known = start();
-  std::int64_t step = std::max(unit_, here.after.empty() ? pace.gain : here.after[sequence] - known);
-  std::optional<Windows> before; // the first was refuted
-  std::size_t refuted = 0;
+  const Windows before = *side.few;
+  const std::int64_t known = before.head(side.d, task);
+  const std::size_t cases = here.cases.size();
+  delay(side, task, std::max(unit_, here.after.empty() ? pace.gain : here.after[sequence] - known), goes_on);
+  const std::int64_t start = side.few->head(side.d, task);
+  // a certificate needs only the last one, if that does without the others
+  if (here.cases.size() > cases + 1 && !before.allow_before(side.d, task, start, side.steps))
+    here.cases.erase(here.cases.begin() + static_cast<std::ptrdiff_t>(cases), here.cases.end() - 1);
+  pace.gain = start - known;
+  pace.pause = pace.gain > 0 ? 0 : std::min(longest_pause, 4 * pace.pause + 1);
+  pace.left = pace.pause;
+  if (pace.gain > 0) tighten(*side.few, longest_, true, side.steps);
+}
+
+/// By that step, if it cannot start earlier; then by ever longer ones, as long as it cannot; then by halves.
+void BothEnds::delay(Side& side, std::size_t task, std::int64_t step, const std::function<bool()>& goes_on) const {
+  const auto sequence = static_cast<std::uint32_t>(task / few_views_.m);
   bool grows = true;
   for (std::size_t trial = 0; trial < most_trials && (trial == 0 || goes_on()); ++trial) {
-    const std::int64_t time = start() + step;
+    const std::int64_t time = side.few->head(side.d, task) + step;
     const bool is_possible = side.few->allow_before(side.d, task, time, side.steps);
     if (!is_possible) {
-      if (!before) before = side.few;
-      here.cases.push_back({static_cast<std::uint32_t>(side.d), sequence, static_cast<std::uint32_t>(side.next), time});
+      side.findings[side.next].cases.push_back(
+          {static_cast<std::uint32_t>(side.d), sequence, static_cast<std::uint32_t>(side.next), time});
       side.few->raise_start(side.d, task, time);
-      ++refuted;
     } else if (step == unit_) {
       break;
     }
@@ -216,13 +226,6 @@ void BothEnds::try_task(Side& side, std::uint32_t sequence, const std::function<
     else
       step = std::max(unit_, step / 2);
   }
-  // a certificate needs only the last one, if that does without the others
-  if (refuted > 1 && !before->allow_before(side.d, task, start(), side.steps))
-    here.cases.erase(here.cases.end() - static_cast<std::ptrdiff_t>(refuted), here.cases.end() - 1);
-  pace.gain = start() - known;
-  pace.pause = pace.gain > 0 ? 0 : std::min(longest_pause, 4 * pace.pause + 1);
-  pace.left = pace.pause;
-  if (pace.gain > 0) tighten(*side.few, longest_, true, side.steps);
 }
 
 /// What was found for its microbatch; then the next one is in hand.

@@ -74,8 +74,9 @@ private:
   void extend(Side& side, std::uint64_t steps, const std::function<bool()>& goes_on) const;
   void begin(Side& side) const;
   [[nodiscard]] Shift shift_of(const Side& side) const;
-  void repeat(Side& side, const Shift& shift) const;
+  static void repeat(Side& side, const Shift& shift);
   void try_task(Side& side, std::uint32_t sequence, const std::function<bool()>& goes_on) const;
+  void delay(Side& side, std::size_t task, std::int64_t step, const std::function<bool()>& goes_on) const;
   void learn(Side& side) const;
   [[nodiscard]] std::size_t first_near(std::size_t microbatch) const {
     return microbatch < few_views_.m ? 0 : microbatch + 1 - few_views_.m;
