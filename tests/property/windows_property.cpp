@@ -213,16 +213,16 @@ TEST_CASE("What was found near one microbatch is not sought again near those tha
     BothEnds ends{views, 1};
     REQUIRE(ends.extend(root, Windows::no_limit / 2, [] { return true; }));
     REQUIRE(ends.are_done());
-    if (microbatches < 60) { // for less time
+    if (microbatches < 80) { // for less time
       const std::optional<Plan> plan = search(instance, {.proves = false}).plan;
       REQUIRE(plan);
       REQUIRE(shown_at_any_makespan(instance, *plan, ends.cases()) == ends.cases().size());
     }
     return std::pair{ends.cases().size(), ends.steps()};
   };
-  const auto [few_cases, few_steps] = ends_of(30);
-  const auto [more_cases, more_steps] = ends_of(60);
-  CHECK(more_cases > few_cases + 2 * 30);
+  const auto [few_cases, few_steps] = ends_of(40);
+  const auto [more_cases, more_steps] = ends_of(80);
+  CHECK(more_cases > few_cases + 2 * 40);
   CHECK(more_steps < few_steps + few_steps / 10);
 }
 
