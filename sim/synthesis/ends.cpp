@@ -13,7 +13,7 @@ constexpr std::size_t most_trials = 20;    // of a task
 constexpr std::size_t longest_pause = 16;  // microbatches
 constexpr std::size_t longest_quiet = 2;   // times the microbatches of a few
 constexpr std::int64_t units_of_work = 64; // in the busiest stage's for a microbatch
-constexpr std::int64_t evenness = 200;     // as a share
+constexpr std::int64_t evenness = 200;     // of what is later by so many times as much as it differs
 constexpr std::size_t between_roots = 4;   // microbatches after which all windows follow
 
 /// Whether arcs lead from a task that takes memory to all others of its stage that give more than they take, in that
@@ -102,14 +102,15 @@ std::array<std::uint64_t, 2> BothEnds::shares_of(std::uint64_t steps) const {
 bool BothEnds::extend(Windows& root, std::uint64_t steps, const std::function<bool()>& goes_on) {
   const std::size_t known = cases_.size();
   const std::array<std::uint64_t, 2> shares = shares_of(steps);
-  std::array<std::size_t, 2> from{sides_[0].next, sides_[1].next};
-  for (Side& side : sides_) side.root = root;
+  const std::array<std::size_t, 2> from{sides_[0].next, sides_[1].next};
+  for (Side& side : sides_)
+    if (!is_done(side)) side.root = root;
   for_each_index(2, threads_, [&](std::size_t d) { extend(sides_.at(d), shares.at(d), goes_on); });
   for (const std::size_t d : {0U, 1U}) {
     Side& side = sides_.at(d);
     for (std::size_t n = from[d]; n < side.next; ++n)
       cases_.insert(cases_.end(), side.findings[n].cases.begin(), side.findings[n].cases.end());
-    root.raise_starts(d, *side.root, 0);
+    if (side.root) root.raise_starts(d, *side.root, 0);
     side.root.reset();
   }
   if (cases_.size() == known) return false;
@@ -133,20 +134,18 @@ void BothEnds::extend(Side& side, std::uint64_t steps, const std::function<bool(
     }
     learn(side);
   }
-  tighten(*side.root, unlimited, false, side.steps);
 }
 
 /// Windows near its next microbatch, unless that has brought nothing for long, or nothing but what was found before.
 void BothEnds::begin(Side& side) const {
-  if (++side.quiet > longest_quiet * few_views_.m) return;
+  if (++side.quiet > std::max(longest_quiet * few_views_.m, longest_pause + 1)) return; // each task was tried
   Finding& here = side.findings[side.next];
   for (std::size_t s = 0; s < views_.local.size(); ++s)
     here.before.push_back(side.root->head(side.d, s * views_.m + side.next));
   const Shift shift = shift_of(side);
   side.steady = shift.spread <= shift.least / evenness ? side.steady + 1 : 0;
-  if (shift.period > 0) repeat(side, shift);
-  if (side.steady > longest_pause) return;
-  here.cases.clear();
+  if (shift.period > 0) expect(side, shift);
+  if (side.steady > longest_pause) return repeat(side, shift);
   side.few = few_root_;
   side.few->raise_starts(side.d, *side.root, -static_cast<std::int64_t>(first_near(side.next)));
   tighten(*side.few, longest_, true, side.steps);
@@ -173,14 +172,19 @@ BothEnds::Shift BothEnds::shift_of(const Side& side) const {
   return best;
 }
 
-/// What was found so many microbatches before holds here, later by the least that anything is to which the rules were
+/// What was known so many microbatches before holds here, later by the least that anything is to which the rules were
 /// applied there: there are as many microbatches, of the same tasks.
-void BothEnds::repeat(Side& side, const Shift& shift) {
+void BothEnds::expect(Side& side, const Shift& shift) {
   Finding& here = side.findings[side.next];
   const Finding& there = side.findings[side.next - shift.period];
   for (std::size_t s = 0; s < there.after.size(); ++s)
     here.after.push_back(std::max(there.after[s] + shift.least, here.before[s]));
-  for (Case each : there.cases) {
+}
+
+/// The cases that show it.
+void BothEnds::repeat(Side& side, const Shift& shift) {
+  Finding& here = side.findings[side.next];
+  for (Case each : side.findings[side.next - shift.period].cases) {
     each.time += shift.least;
     each.index = static_cast<std::uint32_t>(side.next);
     if (each.time > here.before[each.sequence]) here.cases.push_back(each);
@@ -239,10 +243,11 @@ void BothEnds::learn(Side& side) const {
   }
   if (!here.cases.empty()) {
     side.quiet = 0;
-    if (side.few) side.root->raise_starts(side.d, *side.few, static_cast<std::int64_t>(first));
-    for (std::size_t s = 0; s < here.after.size(); ++s)
-      if (const std::size_t task = s * views_.m + side.next; here.after[s] > side.root->head(side.d, task))
-        side.root->raise_start(side.d, task, here.after[s]);
+    if (side.few)
+      side.root->raise_starts(side.d, *side.few, static_cast<std::int64_t>(first));
+    else
+      for (std::size_t s = 0; s < here.after.size(); ++s)
+        if (here.after[s] > here.before[s]) side.root->raise_start(side.d, s * views_.m + side.next, here.after[s]);
   }
   side.few.reset();
   side.tried = 0;

@@ -58,7 +58,7 @@ private:
     std::size_t d = 0;
     std::vector<Pace> paces;       ///< by sequence
     std::vector<Finding> findings; ///< by microbatch; of those before the first, nothing
-    std::optional<Windows> root;   ///< all that is known
+    std::optional<Windows> root;   ///< all that is known, while its turn lasts
     std::optional<Windows> few;    ///< near the microbatch in hand
     std::size_t next = 0;          ///< the microbatch in hand
     std::size_t tried = 0;         ///< of its tasks
@@ -74,6 +74,7 @@ private:
   void extend(Side& side, std::uint64_t steps, const std::function<bool()>& goes_on) const;
   void begin(Side& side) const;
   [[nodiscard]] Shift shift_of(const Side& side) const;
+  static void expect(Side& side, const Shift& shift);
   static void repeat(Side& side, const Shift& shift);
   void try_task(Side& side, std::uint32_t sequence, const std::function<bool()>& goes_on) const;
   void delay(Side& side, std::size_t task, std::int64_t step, const std::function<bool()>& goes_on) const;
