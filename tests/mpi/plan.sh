@@ -1,4 +1,4 @@
-# plan.sh MPIEXEC PPSIM: a plan by two and by four processes.
+# plan.sh MPIEXEC PPSIM: a plan by two processes, with threads, and by four.
 set -eu
 . "$(dirname "$0")/environment.sh"
 mpiexec=$1
@@ -10,12 +10,11 @@ plan="plan --model llama-3-8b --device a100 --gpus 32 --global-batch 64 --fixed 
 fail() { echo "failed: $1"; exit 1; }
 
 $ppsim $plan --json one.json >one.txt
-for processes in 2 4; do
-  $mpiexec -n $processes "$ppsim" $plan --json many.json >many.txt
-  cmp one.txt many.txt || fail "$processes processes say what one does"
-  cmp one.json many.json || fail "$processes processes write what one does"
+for processes in '2 --threads 2' '4 --threads 1'; do
+  $mpiexec -n ${processes%% *} "$ppsim" $plan ${processes#* } --json many.json >many.txt
+  cmp one.txt many.txt || fail "$processes: they say what one does"
+  cmp one.json many.json || fail "$processes: they write what one does"
 done
-$mpiexec -n 2 "$ppsim" $plan --threads 2 | cmp - one.txt || fail 'with threads'
 
 status=0
 $ppsim $plan --memory-limit 1GiB >one.txt || status=$?

@@ -6,7 +6,7 @@ ppsim=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-sweep="sweep --stages 2 --mb 4 --vary comm=0..99us:+1us --vary forward=1us..100us:+1us --vary schedule=1f1b,zb-h1,zb-v,chimera"
+sweep="sweep --stages 2 --mb 4 --vary comm=0..39us:+1us --vary forward=1us..100us:+1us --vary schedule=1f1b,zb-h1,zb-v,chimera"
 fail() { echo "failed: $1"; exit 1; }
 
 $ppsim $sweep --table one.csv 2>/dev/null
