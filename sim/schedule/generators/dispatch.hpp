@@ -25,6 +25,7 @@ struct DispatchInput {
   std::vector<std::int64_t> taken; ///< memory of an activation of a chunk and microbatch, from the start of F
   std::vector<std::int64_t> kept;  ///< the part of it from the end of I to the end of W
   std::vector<std::int64_t> limit; ///< for all activations on a stage
+  bool operator==(const DispatchInput&) const = default;
 };
 
 /// Memory is counted in activations of equal size, `activations` per stage.

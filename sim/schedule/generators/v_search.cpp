@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -45,6 +46,17 @@ bool follow_grid(Dispatch& board, const SlotGrid& grid) {
     for (std::size_t stage = 0; stage < grid.size(); ++stage)
       if (column < grid[stage].size() && !place_cell(board, stage, grid[stage][column])) return false;
   return board.complete();
+}
+
+/// With tasks of the mean duration and no transfers, for which the patterns of a V are made.
+DispatchInput with_equal_tasks(DispatchInput input) {
+  std::int64_t work = 0;
+  for (const auto* times : {&input.forward, &input.input_grad, &input.weight_grad})
+    work = std::accumulate(times->begin(), times->end(), work);
+  for (auto* const times : {&input.forward, &input.input_grad, &input.weight_grad})
+    std::ranges::fill(*times, work / static_cast<std::int64_t>(3 * input.stage.size()));
+  std::ranges::fill(input.transfer, 0);
+  return input;
 }
 
 class Search {
@@ -200,7 +212,16 @@ private:
 } // namespace
 
 Plan search_v(const DispatchInput& input, std::size_t placements) {
-  return Search{input, placements}.run();
+  Plan plan = Search{input, placements}.run();
+  // Where costs are nearly those, what is found for them is often better.
+  const DispatchInput equal = with_equal_tasks(input);
+  if (plan.score <= lower_bound(input) || equal == input) return plan;
+  Dispatch board{input};
+  BestPlan best;
+  for (const Plan& each : {std::move(plan), Search{equal, placements}.run()})
+    if (board.follow(to_schedule("", input.shape, each))) best.offer(board);
+  PPSIM_ASSERT(best.found());
+  return best.plan();
 }
 
 Schedule search_within(std::string_view name, const Shape& shape, const Scenario& scenario, std::size_t activations) {

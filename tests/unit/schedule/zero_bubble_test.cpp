@@ -225,6 +225,13 @@ TEST_CASE("v-auto finds its own order if transfers outlast forwards, far above a
   CHECK(outcome.report.makespan >= 744500ns);
 }
 
+TEST_CASE("v-auto finds for nearly equal costs what it finds for equal ones") {
+  const Shape shape{.stages = 5, .microbatches = 5, .vpp = 2};
+  const Duration equal = planned("v-auto", equal_chunks(shape, 500us, 500us, 500us, 0us), 4).report.makespan;
+  CHECK(equal == 24500us);
+  CHECK(planned("v-auto", equal_chunks(shape, 500us, 500us, 505us, 0us), 4).report.makespan <= equal + equal / 100);
+}
+
 TEST_CASE("Parameters, gradients and optimizer state reduce the memory for activations") {
   Scenario scenario = uniform_scenario(four_by_eight, 1ms, 2ms);
   set_activations(scenario, Bytes{10}, Bytes{10}, Bytes{100});
