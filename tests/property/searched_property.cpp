@@ -127,7 +127,7 @@ TEST_CASE("No searched schedule takes longer than a named one of its placement t
   rc::prop("the searching schedules, any costs", [&searched] {
     const auto& [name, others] = searched[draw(0, searched.size() - 1)];
     const Generator& generator = find_generator(name);
-    const Shape shape{.stages = draw(2, 6), .microbatches = draw(1, 12), .vpp = generator.vpp.standard};
+    const Shape shape{.stages = draw(2, 5), .microbatches = draw(1, 10), .vpp = generator.vpp.standard};
     Scenario scenario = draw_unequal(shape);
     if (draw(0, 3) == 0) scenario.update.step = OptimizerStep::per_stage;
     ScheduleRequest request{.shape = shape};
@@ -146,10 +146,8 @@ TEST_CASE("No searched schedule takes longer than a named one of its placement t
 
 TEST_CASE("A searched schedule with more memory takes no longer") {
   // a search of the larger room alone finds a longer order
-  const std::array<EqualChunks, 5> cases{{{"v-auto", 3, 20, 18, 4, 11, 0, {2, 3, 4, 5, 6, 7, 8}},
-                                          {"v-auto", 5, 10, 4, 2, 10, 1, {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}},
-                                          {"v-auto", 2, 9, 7, 20, 1, 30, {2, 3, 4, 5, 6}},
-                                          {"v-auto", 8, 24, 10, 8, 6, 2, {31, 37}},
+  const std::array<EqualChunks, 3> cases{{{"v-auto", 6, 9, 8, 6, 2, 18, {13, 14}},
+                                          {"v-auto", 6, 15, 20, 3, 2, 0, {10, 11}},
                                           {"zb-auto", 8, 24, 10, 12, 6, 5, {10, 11, 12, 13, 14}}}};
   for (const EqualChunks& each : cases) {
     Duration shortest = Duration::max();
