@@ -11,7 +11,8 @@
 namespace ppsim {
 namespace {
 
-/// The most steps of the windows' rules, on one run: about 1 s.
+/// The most steps of the windows' rules, on one run: about a tenth of a second, or a second more where the bound is
+/// far.
 constexpr std::uint64_t most_steps = 1'000'000;
 
 /// No order has a shorter makespan.

@@ -28,6 +28,8 @@ constexpr std::uint64_t most_more = 3; // doublings of the steps of cases
 constexpr std::size_t pool_size = 12;
 constexpr std::size_t samples = 16;            // orders by chance in a round
 constexpr std::uint64_t guide_steps = 400'000; // of the windows for orders, where a bound is not sought
+constexpr std::int64_t far_ppm = 20'000;       // above a bound, which both ends may raise
+constexpr std::uint64_t ends_share = 10;       // of their steps, to those of one bisection
 
 class Search {
 public:
@@ -71,6 +73,10 @@ public:
     PPSIM_ASSERT(found_.plan);
     steps_left_ = steps;
     raise_bound();
+    if (!is_near_enough(found_.plan->makespan, found_.bound, far_ppm)) {
+      steps_left_ = steps;
+      try_ends(ends_share * steps);
+    }
     PPSIM_ASSERT(found_.bound <= found_.plan->makespan);
     return std::move(found_);
   }
@@ -269,15 +275,11 @@ private:
 
   /// Rule 8. What raised the bound more in the last round gets more of the steps.
   void prove_more() {
-    if (!ends_) {
-      ends_.emplace(views_, options_.threads);
-      found_.steps += ends_->steps();
-    }
     const std::uint64_t more = std::min(quiet_, most_more); // where orders get no better
     std::uint64_t left = options_.case_steps << (cases_.bring_something() ? more : 0);
     const std::uint64_t for_ends = options_.case_steps
                                    << (ends_help_ > 0 ? std::clamp(ends_help_, more, most_more) : 0);
-    const std::uint64_t eighths = ends_->is_one_done() ? 1 : ends_eighths_;
+    const std::uint64_t eighths = both_ends().is_one_done() ? 1 : ends_eighths_;
     const std::int64_t before = found_.bound;
     left -= std::min(try_ends(for_ends / 8 * eighths), left / 8 * eighths);
     const std::int64_t by_ends = found_.bound - before;
@@ -287,9 +289,17 @@ private:
     if (by_ends != by_cases) ends_eighths_ = by_ends > by_cases ? 6 : by_ends > 0 ? 2 : 1;
   }
 
+  BothEnds& both_ends() {
+    if (!ends_) {
+      ends_.emplace(views_, options_.threads);
+      found_.steps += ends_->steps();
+    }
+    return *ends_;
+  }
+
   /// From both ends of the step, for about so many steps. How many it took.
   std::uint64_t try_ends(std::uint64_t steps) {
-    const std::uint64_t first = ends_->steps();
+    const std::uint64_t first = both_ends().steps();
     const bool found = ends_->extend(root_, steps, [&] { return !is_stopped(found_.plan->makespan); });
     const std::uint64_t taken = ends_->steps() - first;
     found_.steps += taken;

@@ -83,7 +83,8 @@ struct Found {
 /// task.
 [[nodiscard]] bool is_refuted(const Instance& instance, std::int64_t makespan, std::uint64_t steps);
 
-/// The best bound that so many steps of the windows' rules prove, and `order`, which runs and fits, as the plan.
+/// The best bound that so many steps of the windows' rules prove, and `order`, which runs and fits, as the plan. Where
+/// that takes over 2 % longer, cases from both ends get ten times the steps, and the rules as many again.
 [[nodiscard]] Found prove(const Instance& instance, Order order, std::uint64_t steps);
 
 } // namespace ppsim::synthesis
