@@ -136,7 +136,7 @@ void add_report(const RunSpec& spec, SimulatedRun& simulated) {
   const Origin* const origin = graph.schedule().origin();
   if (origin != nullptr && !graph.schedule().forward_only()) // closed forms cover forward and backward
     report.closed_form = closed_form(*origin->generator, origin->request, graph.scenario());
-  if (spec.bound) report.bound = find_bound(graph, report);
+  if (spec.bound) report.bound = find_bound(graph, report, spec.thorough_bound);
   if (spec.bound && !report.bound)
     run.notes.push_back(
         fmt::format("{}: no bound is known for such a run, or the run does not fit", spec.place_of("bound")));
@@ -186,15 +186,19 @@ void sample_steps(const RunSpec& spec, Evaluation& run, const SampleWatch& watch
 
 void add_others(const RunSpec& spec, Evaluation& run, bool with_sensitivity) {
   const bool knows_step_time = run.report.step_time_kind != StepTime::Kind::unknown;
-  if (with_sensitivity) run.report.sensitivity = find_sensitivity(spec, run, run.notes);
+  RunSpec other = spec;
+  other.bound = false; // of this run alone
+  if (with_sensitivity) run.report.sensitivity = find_sensitivity(other, run, run.notes);
   if (knows_step_time && run.graph.size() <= most_tasks_for_what_if) run.report.what_if = what_if(run.graph);
   const bool cheap = run.graph.size() <= most_tasks_for_alternatives && !spec.balance; // each would be a search
   if (run.graph.schedule().origin() != nullptr && cheap)
-    run.report.alternatives = try_alternatives(spec, run.graph.scenario().shape);
+    run.report.alternatives = try_alternatives(other, run.graph.scenario().shape);
 }
 
 Evaluation evaluate_fully(const RunSpec& spec, bool with_sensitivity, const SampleWatch& watch) {
-  Evaluation run = evaluate(spec);
+  RunSpec own = spec;
+  own.thorough_bound = true;
+  Evaluation run = evaluate(own);
   sample_steps(spec, run, watch);
   add_others(spec, run, with_sensitivity);
   return run;

@@ -11,14 +11,16 @@
 namespace ppsim {
 namespace {
 
-/// The most steps of the windows' rules, on one run: about a tenth of a second, or a second more where the bound is
-/// far.
+/// The most steps of the windows' rules, on one run: about a tenth of a second.
 constexpr std::uint64_t most_steps = 1'000'000;
+constexpr std::uint64_t most_of_ends = 10'000'000; // the same for cases from both ends
 
 /// No order has a shorter makespan.
-std::int64_t proven_makespan(const TaskGraph& plain, const synthesis::Instance& instance, synthesis::Order own) {
-  if (!plain.scenario().costs.differ_by_microbatch()) return prove(instance, std::move(own), most_steps).bound;
-  return bound_by_microbatch(instance, durations_of(plain), std::move(own), most_steps);
+std::int64_t proven_makespan(const TaskGraph& plain, const synthesis::Instance& instance, synthesis::Order own,
+                             bool thorough) {
+  if (plain.scenario().costs.differ_by_microbatch())
+    return bound_by_microbatch(instance, durations_of(plain), std::move(own), most_steps);
+  return prove(instance, std::move(own), most_steps, thorough ? most_of_ends : 0).bound;
 }
 
 bool can_be_bounded(const TaskGraph& graph) {
@@ -52,7 +54,7 @@ synthesis::Instance instance_within(const TaskGraph& plain, const Report& report
 
 /// With transfers under that model. None if it is too large, or the order does not fit.
 std::optional<Duration> bound_under(TransferModel transfers, const TaskGraph& graph, const Report& report,
-                                    synthesis::Order order) {
+                                    synthesis::Order order, bool thorough) {
   const Schedule& schedule = graph.schedule();
   const bool splits = splits_backward(schedule);
   const std::span<const Pass> passes = sequence_passes(splits);
@@ -65,21 +67,21 @@ std::optional<Duration> bound_under(TransferModel transfers, const TaskGraph& gr
   if (fault_of(instance) || !fits(instance, order)) return std::nullopt;
   std::optional<synthesis::Order> own = with_transfers(plain, instance, passes, std::move(order));
   if (!own) return std::nullopt;
-  return Duration{proven_makespan(plain, instance, *std::move(own))};
+  return Duration{proven_makespan(plain, instance, *std::move(own), thorough)};
 }
 
 } // namespace
 
-std::optional<ProvenBound> find_bound(const TaskGraph& graph, const Report& report) {
+std::optional<ProvenBound> find_bound(const TaskGraph& graph, const Report& report, bool thorough) {
   if (!can_be_bounded(graph)) return std::nullopt;
   const Schedule& schedule = graph.schedule();
   const bool splits = splits_backward(schedule);
   const std::optional<synthesis::Order> own = as_order(schedule, placement_of(schedule), sequence_passes(splits));
   if (!own) return std::nullopt; // with two directions, or replicas, a chunk is on several stages
-  std::optional<Duration> bound = bound_under(TransferModel::latency, graph, report, *own);
+  std::optional<Duration> bound = bound_under(TransferModel::latency, graph, report, *own, thorough);
   if (!bound) return std::nullopt;
   if (bounds_links(graph.scenario())) // in as many steps, rules of more sequences can prove less
-    bound = std::max(*bound, bound_under(TransferModel::link, graph, report, *own).value_or(*bound));
+    bound = std::max(*bound, bound_under(TransferModel::link, graph, report, *own, thorough).value_or(*bound));
   return ProvenBound{.makespan = *bound, .whole = !splits, .by_limit = graph.scenario().memory.limit.has_value()};
 }
 

@@ -29,7 +29,6 @@ constexpr std::size_t pool_size = 12;
 constexpr std::size_t samples = 16;            // orders by chance in a round
 constexpr std::uint64_t guide_steps = 400'000; // of the windows for orders, where a bound is not sought
 constexpr std::int64_t far_ppm = 20'000;       // above a bound, which both ends may raise
-constexpr std::uint64_t ends_share = 10;       // of their steps, to those of one bisection
 
 class Search {
 public:
@@ -65,7 +64,7 @@ public:
     return std::move(found_);
   }
 
-  Found prove(std::uint64_t steps) {
+  Found prove(std::uint64_t steps, std::uint64_t for_ends) {
     root_.tighten(unlimited, false);
     count(root_, 0);
     found_.bound = root_.bound();
@@ -73,9 +72,9 @@ public:
     PPSIM_ASSERT(found_.plan);
     steps_left_ = steps;
     raise_bound();
-    if (!is_near_enough(found_.plan->makespan, found_.bound, far_ppm)) {
+    if (for_ends > 0 && !is_near_enough(found_.plan->makespan, found_.bound, far_ppm)) {
       steps_left_ = steps;
-      try_ends(ends_share * steps);
+      try_ends(for_ends);
     }
     PPSIM_ASSERT(found_.bound <= found_.plan->makespan);
     return std::move(found_);
@@ -361,9 +360,9 @@ bool is_refuted(const Instance& instance, std::int64_t makespan, std::uint64_t s
   return !Windows{views}.tighten(makespan, true, steps);
 }
 
-Found prove(const Instance& instance, Order order, std::uint64_t steps) {
+Found prove(const Instance& instance, Order order, std::uint64_t steps, std::uint64_t for_ends) {
   const SearchOptions options{.starts = {std::move(order)}, .go_on = {}};
-  return Search{instance, options}.prove(steps);
+  return Search{instance, options}.prove(steps, for_ends);
 }
 
 Found search(const Instance& instance, const SearchOptions& options) {
