@@ -64,7 +64,7 @@ void draw_sizes(Memory& memory, std::size_t chunks) {
 TEST_CASE("No searched schedule takes twice the proven bound for its memory, and few come near") {
   std::mt19937 random{17};
   const auto drawn = [&random](std::size_t low, std::size_t high) { return low + random() % (high - low + 1); };
-  constexpr std::size_t count = 14;
+  constexpr std::size_t count = 40;
   std::size_t far_above = 0; // by more than a third
   for (std::size_t i = 0; i < count; ++i) {
     const Generator& generator = find_generator(std::array{"zb-auto", "v-auto", "v-half", "v-min"}[i % 4]);
@@ -83,7 +83,7 @@ TEST_CASE("No searched schedule takes twice the proven bound for its memory, and
     CHECK(outcome.report.makespan <= 2 * bound.makespan);
     far_above += 3 * outcome.report.makespan > 4 * bound.makespan ? 1 : 0;
   }
-  CHECK(far_above == 0); // with this seed it is 1 without synthesis
+  CHECK(far_above == 0); // with this seed 1 without synthesis
 }
 
 TEST_CASE("A bound counts links, and no schedule that holds no more is below it") {
@@ -92,7 +92,7 @@ TEST_CASE("A bound counts links, and no schedule that holds no more is below it"
   rc::prop("one chunk per stage, or a V", [&placements] {
     const auto& names = placements[draw(0, 1)];
     const auto of_name = [](std::string_view name) -> const Generator& { return find_generator(name); };
-    const Shape shape{.stages = draw(2, 4), .microbatches = draw(1, 7), .vpp = of_name(names[0]).vpp.standard};
+    const Shape shape{.stages = draw(2, 4), .microbatches = draw(1, 10), .vpp = of_name(names[0]).vpp.standard};
     Scenario scenario = draw_unequal(shape);
     for (Duration& latency : scenario.network.latency) latency = Duration{number(one_in(3) ? 0 : draw(0, 60))};
     if (one_in(4)) // all that takes no time happens at once
