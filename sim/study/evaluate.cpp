@@ -187,7 +187,7 @@ void sample_steps(const RunSpec& spec, Evaluation& run, const SampleWatch& watch
 void add_others(const RunSpec& spec, Evaluation& run, bool with_sensitivity) {
   const bool knows_step_time = run.report.step_time_kind != StepTime::Kind::unknown;
   RunSpec other = spec;
-  other.bound = false; // of this run alone
+  other.bound = false; // what is shown of them are step times
   if (with_sensitivity) run.report.sensitivity = find_sensitivity(other, run, run.notes);
   if (knows_step_time && run.graph.size() <= most_tasks_for_what_if) run.report.what_if = what_if(run.graph);
   const bool cheap = run.graph.size() <= most_tasks_for_alternatives && !spec.balance; // each would be a search

@@ -13,14 +13,14 @@ namespace {
 
 /// The most steps of the windows' rules, on one run: about a tenth of a second.
 constexpr std::uint64_t most_steps = 1'000'000;
-constexpr std::uint64_t most_of_ends = 10'000'000; // the same for cases from both ends
+constexpr std::uint64_t most_steps_of_ends = 10'000'000; // the same for cases from both ends
 
 /// No order has a shorter makespan.
 std::int64_t proven_makespan(const TaskGraph& plain, const synthesis::Instance& instance, synthesis::Order own,
                              bool thorough) {
   if (plain.scenario().costs.differ_by_microbatch())
     return bound_by_microbatch(instance, durations_of(plain), std::move(own), most_steps);
-  return prove(instance, std::move(own), most_steps, thorough ? most_of_ends : 0).bound;
+  return prove(instance, std::move(own), most_steps, thorough ? most_steps_of_ends : 0).bound;
 }
 
 bool can_be_bounded(const TaskGraph& graph) {

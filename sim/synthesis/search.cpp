@@ -28,7 +28,7 @@ constexpr std::uint64_t most_more = 3; // doublings of the steps of cases
 constexpr std::size_t pool_size = 12;
 constexpr std::size_t samples = 16;            // orders by chance in a round
 constexpr std::uint64_t guide_steps = 400'000; // of the windows for orders, where a bound is not sought
-constexpr std::int64_t far_ppm = 20'000;       // above a bound, which both ends may raise
+constexpr std::int64_t far_ppm = 20'000;       // a gap that is worth cases from both ends
 
 class Search {
 public:

@@ -213,7 +213,7 @@ private:
 
 Plan search_v(const DispatchInput& input, std::size_t placements) {
   Plan plan = Search{input, placements}.run();
-  // Where costs are nearly those, what is found for them is often better.
+  // The patterns suit equal tasks: if costs are nearly equal, an order found for equal ones is often shorter.
   const DispatchInput equal = with_equal_tasks(input);
   if (plan.score <= lower_bound(input) || equal == input) return plan;
   Dispatch board{input};

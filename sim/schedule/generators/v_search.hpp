@@ -9,8 +9,8 @@ namespace ppsim::generator {
 
 /// The best plan found: by rounds (v_rounds.hpp), by exact slot patterns (slot_grid.hpp), and by patterns adapted to
 /// real costs (key_dispatch.hpp), the best of which are improved in small steps; and the same for equal tasks without
-/// transfers, run with real costs. `placements` limits the placed tasks of either; it is raised if it is too small for
-/// the rounds and a handful of other plans.
+/// transfers, run with real costs. `placements` limits the placed tasks of each of the two; it is raised if it is too
+/// small for the rounds and a handful of other plans.
 [[nodiscard]] Plan search_v(const DispatchInput& input, std::size_t placements);
 
 /// The most chunk activations of the published orders on a stage, for any p. With two slots per stage on the way down,

@@ -225,11 +225,14 @@ TEST_CASE("v-auto finds its own order if transfers outlast forwards, far above a
   CHECK(outcome.report.makespan >= 744500ns);
 }
 
-TEST_CASE("v-auto finds for nearly equal costs what it finds for equal ones") {
+TEST_CASE("v-auto takes about as long for nearly equal costs as for equal ones") {
   const Shape shape{.stages = 5, .microbatches = 5, .vpp = 2};
   const Duration equal = planned("v-auto", equal_chunks(shape, 500us, 500us, 500us, 0us), 4).report.makespan;
   CHECK(equal == 24500us);
   CHECK(planned("v-auto", equal_chunks(shape, 500us, 500us, 505us, 0us), 4).report.makespan <= equal + equal / 100);
+  // without equal tasks that is 25535 us, and this, without leaving transfers out, 43160 us
+  const Shape longer{.stages = 5, .microbatches = 10, .vpp = 2};
+  CHECK(planned("v-auto", equal_chunks(longer, 500us, 500us, 500us, 20us), 4).report.makespan <= 42700us);
 }
 
 TEST_CASE("Parameters, gradients and optimizer state reduce the memory for activations") {

@@ -20,7 +20,8 @@ struct ProvenBound {
 /// is limited by steps, not by time, so the result is equal on every machine. None if no bound is known: stages that
 /// hold the same chunks, overlapped pairs with costs by microbatch, released outputs, no flush, forwards alone, sliced
 /// transfers, or an order that does not fit. Takes about a tenth of a second, or `thorough` a second more if the run is
-/// more than 2 % above the bound. Proofs: docs/synthesis.md.
+/// more than 2 % above the bound (twice that with links; not with costs by microbatch; longer for the largest runs).
+/// Proofs: docs/synthesis.md.
 [[nodiscard]] std::optional<ProvenBound> find_bound(const TaskGraph& graph, const Report& report,
                                                     bool thorough = false);
 

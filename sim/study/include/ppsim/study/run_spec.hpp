@@ -49,7 +49,7 @@ struct PipelineSpec {
   std::optional<Layout> layout;
   bool balance = false;        ///< search for the split of the layers
   bool bound = false;          ///< prove a lower bound of the step
-  bool thorough_bound = false; ///< in a second more, if the step is far above it
+  bool thorough_bound = false; ///< more effort for one run: evaluate_fully() sets it
 };
 
 /// Task times. A list has one value for a stage, or one per chunk; for passes also one per microbatch and chunk.

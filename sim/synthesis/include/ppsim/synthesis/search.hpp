@@ -83,8 +83,8 @@ struct Found {
 /// task.
 [[nodiscard]] bool is_refuted(const Instance& instance, std::int64_t makespan, std::uint64_t steps);
 
-/// The best bound that so many steps of the windows' rules prove, and `order`, which runs and fits, as the plan. Where
-/// that takes over 2 % longer, cases from both ends get `for_ends`, and the rules as many as before again.
+/// The best bound that so many steps of the windows' rules prove, and `order`, which runs and fits, as the plan. If
+/// it is over 2 % above, tries cases from both ends in about `for_ends` steps (0: never), then the rules once more.
 [[nodiscard]] Found prove(const Instance& instance, Order order, std::uint64_t steps, std::uint64_t for_ends = 0);
 
 } // namespace ppsim::synthesis
