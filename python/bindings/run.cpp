@@ -46,7 +46,7 @@ const StepTime& Run::step_time() {
 
 const RunReport& Run::report() {
   const std::scoped_lock lock{mutex_};
-  if (!has_report_) add_report(inputs_, *simulated_);
+  if (!has_report_) add_report(inputs_, *simulated_, true);
   has_report_ = true;
   return simulated_->run.report;
 }

@@ -121,7 +121,7 @@ SimulatedRun simulate_spec(const RunSpec& spec) {
           .copies = std::move(copies)};
 }
 
-void add_report(const RunSpec& spec, SimulatedRun& simulated) {
+void add_report(const RunSpec& spec, SimulatedRun& simulated, bool thorough) {
   Evaluation& run = simulated.run;
   const TaskGraph& graph = run.graph;
   RunReport& report = run.report;
@@ -136,7 +136,7 @@ void add_report(const RunSpec& spec, SimulatedRun& simulated) {
   const Origin* const origin = graph.schedule().origin();
   if (origin != nullptr && !graph.schedule().forward_only()) // closed forms cover forward and backward
     report.closed_form = closed_form(*origin->generator, origin->request, graph.scenario());
-  if (spec.bound) report.bound = find_bound(graph, report, spec.thorough_bound);
+  if (spec.bound) report.bound = find_bound(graph, report, thorough);
   if (spec.bound && !report.bound)
     run.notes.push_back(
         fmt::format("{}: no bound is known for such a run, or the run does not fit", spec.place_of("bound")));
@@ -145,7 +145,7 @@ void add_report(const RunSpec& spec, SimulatedRun& simulated) {
 
 Evaluation evaluate(const RunSpec& spec) {
   SimulatedRun simulated = simulate_spec(spec);
-  add_report(spec, simulated);
+  add_report(spec, simulated, false);
   return std::move(simulated.run);
 }
 
@@ -196,9 +196,9 @@ void add_others(const RunSpec& spec, Evaluation& run, bool with_sensitivity) {
 }
 
 Evaluation evaluate_fully(const RunSpec& spec, bool with_sensitivity, const SampleWatch& watch) {
-  RunSpec own = spec;
-  own.thorough_bound = true;
-  Evaluation run = evaluate(own);
+  SimulatedRun simulated = simulate_spec(spec);
+  add_report(spec, simulated, true);
+  Evaluation run = std::move(simulated.run);
   sample_steps(spec, run, watch);
   add_others(spec, run, with_sensitivity);
   return run;

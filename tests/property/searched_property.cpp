@@ -62,9 +62,9 @@ void draw_sizes(Memory& memory, std::size_t chunks) {
 } // namespace
 
 TEST_CASE("No searched schedule takes twice the proven bound for its memory, and few come near") {
-  std::mt19937 random{17};
+  std::mt19937 random{20241125};
   const auto drawn = [&random](std::size_t low, std::size_t high) { return low + random() % (high - low + 1); };
-  constexpr std::size_t count = 40;
+  constexpr std::size_t count = 100;
   std::size_t far_above = 0; // by more than a third
   for (std::size_t i = 0; i < count; ++i) {
     const Generator& generator = find_generator(std::array{"zb-auto", "v-auto", "v-half", "v-min"}[i % 4]);
@@ -83,7 +83,7 @@ TEST_CASE("No searched schedule takes twice the proven bound for its memory, and
     CHECK(outcome.report.makespan <= 2 * bound.makespan);
     far_above += 3 * outcome.report.makespan > 4 * bound.makespan ? 1 : 0;
   }
-  CHECK(far_above == 0); // with this seed 1 without synthesis
+  CHECK(far_above == 0); // 1 without synthesis
 }
 
 TEST_CASE("A bound counts links, and no schedule that holds no more is below it") {
@@ -130,7 +130,7 @@ TEST_CASE("No searched schedule takes longer than a named one of its placement t
   rc::prop("the searching schedules, any costs", [&searched] {
     const auto& [name, others] = searched[draw(0, searched.size() - 1)];
     const Generator& generator = find_generator(name);
-    const Shape shape{.stages = draw(2, 5), .microbatches = draw(1, 8), .vpp = generator.vpp.standard};
+    const Shape shape{.stages = draw(2, 6), .microbatches = draw(1, 12), .vpp = generator.vpp.standard};
     Scenario scenario = draw_unequal(shape);
     if (draw(0, 3) == 0) scenario.update.step = OptimizerStep::per_stage;
     ScheduleRequest request{.shape = shape};

@@ -29,6 +29,7 @@ LINES = [
     "--stages 4 --mb 8 --jitter 5% --samples 200 --seed 7",
     "--stages 4 --mb 8 --sensitivity",
     "--stages 4 --mb 8 --bound",
+    "--stages 8 --mb 32 --comm 1ms --schedule zb-h1 --bound",  # with the effort that single runs get
     "--stages 4 --mb 8 --slow 1=1.2 --slow-link 0-1=2 --comm 1ms",
     "--stages 4 --mb 8 --forward-only",
     "--stages 4 --mb 8 --tasks --title 'it is'",

@@ -213,15 +213,13 @@ private:
 
 Plan search_v(const DispatchInput& input, std::size_t placements) {
   Plan plan = Search{input, placements}.run();
+  if (plan.score <= lower_bound(input)) return plan;
   // The patterns suit equal tasks: if costs are nearly equal, an order found for equal ones is often shorter.
   const DispatchInput equal = with_equal_tasks(input);
-  if (plan.score <= lower_bound(input) || equal == input) return plan;
+  if (equal == input) return plan;
   Dispatch board{input};
-  BestPlan best;
-  for (const Plan& each : {std::move(plan), Search{equal, placements}.run()})
-    if (board.follow(to_schedule("", input.shape, each))) best.offer(board);
-  PPSIM_ASSERT(best.found());
-  return best.plan();
+  const bool fits = board.follow(to_schedule("", input.shape, Search{equal, placements}.run()));
+  return fits && board.score() < plan.score ? Plan{board.steps(), board.score()} : plan;
 }
 
 Schedule search_within(std::string_view name, const Shape& shape, const Scenario& scenario, std::size_t activations) {

@@ -29,8 +29,8 @@ struct SimulatedRun {
 };
 /// The first half of evaluate(): builds, balances if requested, lowers and simulates.
 [[nodiscard]] SimulatedRun simulate_spec(const RunSpec& spec);
-/// The second half: analyses. The graph and the timeline are not moved.
-void add_report(const RunSpec& spec, SimulatedRun& simulated);
+/// The second half: analyses; `thorough` as in find_bound(). The graph and the timeline are not moved.
+void add_report(const RunSpec& spec, SimulatedRun& simulated, bool thorough);
 
 /// Builds the run, balances if requested, lowers, simulates and analyses. Finds the step time and the closed form, but
 /// not what-if figures and alternatives. Throws Error as build_run(), lower() and simulate().

@@ -47,9 +47,8 @@ struct PipelineSpec {
   bool overlap_expert_exchange = false; ///< ScheduleRequest::overlap_expert_exchange
   std::optional<std::size_t> layers, first_stage_layers, last_stage_layers;
   std::optional<Layout> layout;
-  bool balance = false;        ///< search for the split of the layers
-  bool bound = false;          ///< prove a lower bound of the step
-  bool thorough_bound = false; ///< more effort for one run: evaluate_fully() sets it
+  bool balance = false; ///< search for the split of the layers
+  bool bound = false;   ///< prove a lower bound of the step
 };
 
 /// Task times. A list has one value for a stage, or one per chunk; for passes also one per microbatch and chunk.
