@@ -93,9 +93,10 @@ TEST_CASE("Rows and their numbers of equals are those of all configurations, gro
   check_against_one_by_one(request);
 }
 
-void check_against_all(const PlanRequest& request) {
+/// Returns all configurations, simulated, of which the best rows are compared.
+RankedPlan check_against_all(const PlanRequest& request) {
   const RankedPlan found = find_plan(request, {.threads = 2});
-  const RankedPlan all = find_plan_exhaustively(request, {.threads = 2});
+  RankedPlan all = find_plan_exhaustively(request, {.threads = 2});
   CHECK(found.configurations == all.configurations);
   CHECK(all.simulated == all.configurations);
   CHECK(found.simulated < all.simulated);
@@ -105,16 +106,19 @@ void check_against_all(const PlanRequest& request) {
     CHECK(found.rows[i].configuration == all.rows[i].configuration);
     CHECK(found.rows[i].equals == all.rows[i].equals);
   }
+  return all;
 }
 
 TEST_CASE("The rows of a plan are those of all configurations, simulated one by one") {
   PlanRequest request = small(16, 32, gibibytes(80));
-  CHECK(find_plan_exhaustively(request, {.threads = 2}).configurations > 10'000);
-  check_against_all(request);
+  CHECK(check_against_all(request).configurations > 10'000);
   request.run.memory_limit = gibibytes(14); // few fit
-  check_against_all(request);
+  const PlanRow best = check_against_all(request).rows.front();
   request.top = 1;
-  check_against_all(request);
+  const RankedPlan found = find_plan(request, {.threads = 2});
+  REQUIRE(found.rows.size() == 1);
+  CHECK(found.rows.front().configuration == best.configuration);
+  CHECK(found.rows.front().equals == best.equals);
 }
 
 /// Simulates every configuration, however much it holds: no bound is above what it takes or holds.
