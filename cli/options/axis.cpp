@@ -170,12 +170,13 @@ Result add_multiples(const Option& option, std::string_view range, const Axis& e
     return Wrong{fmt::format("{}: {} starts at 0, and 0 times anything is 0", option.name, in_quotes(range)),
                  "start above 0, or add a step: :+STEP"};
   std::int64_t last = -1;
-  std::size_t tried = 0;
-  for (auto value = static_cast<double>(ends.from); value <= static_cast<double>(ends.to); value *= factor) {
-    if (++tried > most_axis_values) return too_many_values(option, range);
+  auto value = static_cast<double>(ends.from);
+  for (std::size_t tried = 0; value <= static_cast<double>(ends.to); ++tried) {
+    if (tried == most_axis_values) return too_many_values(option, range);
     const std::int64_t rounded = std::min<std::int64_t>(std::llround(value), ends.to);
     if (rounded != last) axis.values.push_back(sweep_value(ends, rounded, ends.flag_value(rounded)));
     last = rounded;
+    value *= factor;
   }
   return std::nullopt;
 }
