@@ -118,9 +118,11 @@ Synthesized search(const Inputs& inputs) {
   return finished(evaluate(shown));
 }
 
-std::string report_of(const Synthesized& found, viz::TextOptions options) {
+std::string report_of(const Synthesized& found, const Inputs& inputs, viz::TextOptions options) {
   options.advises = false;
-  return viz::synthesis_text(found.synthesis, found.run.report) + "\n" +
+  const bool only_linear = inputs.placements.empty();
+  return viz::synthesis_text(found.synthesis, found.run.report) +
+         (only_linear ? "              orders of other placements can be shorter: --placement all\n" : "") + "\n" +
          viz::text_report(found.run.graph, found.run.timeline, found.run.report, options);
 }
 
@@ -132,7 +134,8 @@ std::string json_of(const Synthesized& found, const Inputs& inputs) {
 std::string page(const Synthesized& found, const Inputs& inputs) {
   const Evaluation& run = found.run;
   const std::array<viz::Panel, 1> runs{{{run.graph, run.timeline, run.report, run.graph.schedule().name()}}};
-  return page_of({.command = "synthesize", .text = report_of(found, page_text), .json = json_of(found, inputs)}, runs);
+  return page_of({.command = "synthesize", .text = report_of(found, inputs, page_text), .json = json_of(found, inputs)},
+                 runs);
 }
 
 constexpr std::array outputs{
@@ -232,7 +235,7 @@ ExitCode run(const Inputs& inputs) {
   note_all(found.synthesis.notes);
   note_all(found.run.notes);
   write_outputs(outputs, found, inputs);
-  if (!stdout_taken) write_file("-", report_of(found, terminal_options()), "synthesize");
+  if (!stdout_taken) write_file("-", report_of(found, inputs, terminal_options()), "synthesize");
   return found.run.report.overflow ? ExitCode::no : ExitCode::done;
 }
 
