@@ -120,10 +120,10 @@ Synthesized search(const Inputs& inputs) {
 
 std::string report_of(const Synthesized& found, const Inputs& inputs, viz::TextOptions options) {
   options.advises = false;
-  const bool only_linear = inputs.placements.empty();
+  const bool only_linear = inputs.placements.empty(); // and not by choice
   return viz::synthesis_text(found.synthesis, found.run.report) +
-         (only_linear ? "              orders of other placements can be shorter: --placement all\n" : "") + "\n" +
-         viz::text_report(found.run.graph, found.run.timeline, found.run.report, options);
+         (only_linear ? "              only orders with one chunk per stage were searched: see --placement\n" : "") +
+         "\n" + viz::text_report(found.run.graph, found.run.timeline, found.run.report, options);
 }
 
 std::string json_of(const Synthesized& found, const Inputs& inputs) {

@@ -445,7 +445,7 @@ constexpr std::array table{
            "what to minimize: makespan (default) or step-time. They differ with --optimizer-step per-stage: stages do "
            "not meet between steps, and the longest span of a stage counts"},
     Option{"effort", "", S::synthesis, A::required, "N", count<&I::effort, most_effort, 0>,
-           "rounds of search after the first orders; default 3. The result depends only on this and on --seed"},
+           "rounds of search after the first orders; default 4. The result depends only on this and on --seed"},
     Option{"time", "", S::synthesis, A::required, "TIME", set_unit<&I::search_time>,
            "search this long for each placement instead: 10s. Results may differ from run to run"},
     Option{"gap", "", S::synthesis, A::required, "SHARE", set_gap,

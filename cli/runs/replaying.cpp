@@ -55,7 +55,8 @@ void check_flags(const Inputs& inputs, Compute compute) {
     refuse_flags(inputs, {"tokens", "width", "heads", "layers-per-chunk"}, "timed tasks compute almost nothing",
                  "leave it out, or use --compute real", problems);
     refuse_flags(inputs, memory, "timed tasks hold almost no memory", "leave it out", problems);
-    refuse_flags(inputs, {"activation-bytes", "memory-limit"}, "timed tasks hold almost no memory",
+    refuse_flags(inputs, {"activation-bytes"}, "timed tasks hold almost no memory", "leave it out", problems);
+    refuse_flags(inputs, {"memory-limit"}, "timed tasks hold almost no memory",
                  "leave it out; schedules that search for an order take --activation-limit", problems);
   } else {
     if (!inputs.activation_bytes)

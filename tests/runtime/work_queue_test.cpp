@@ -1,5 +1,5 @@
 // How shared work is handed out, to up to ten thousand processes: the rules are the program's, time and messages are
-// modelled. The table of queue.md comes from here.
+// modelled. The table of work_queue.md comes from here.
 
 #include "support/golden.hpp"
 
@@ -141,7 +141,7 @@ void check_taken(const Outcome& outcome, std::uint64_t rows) {
   CHECK(outcome.furthest_ahead <= WorkQueue::most_ahead + WorkQueue::longest_range);
 }
 
-/// As queue.md has it.
+/// As work_queue.md has it.
 std::string table() {
   constexpr std::uint64_t most_rows = 500'000;
   std::string lines = "| ranks | rows of 0.1 ms | of 1 ms | of 10 ms | of 100 ms |\n| --- | --- | --- | --- | --- |\n";
