@@ -59,8 +59,13 @@ std::vector<std::string_view> scenario_keys() {
 }
 
 /// The option of a key; adds a problem if there is none.
-const Option* option_of(const std::string& key, const std::string& where, Problems& problems) {
+const Option* option_of(const std::string& key, bool is_table, const std::string& where, Problems& problems) {
   const Option* option = find_option(key);
+  if (option == nullptr && is_table) {
+    problems.add(where, fmt::format("unknown table {}", in_quotes(key)),
+                 "write its keys without it: a scenario has no tables of its own");
+    return nullptr;
+  }
   if (option == nullptr) {
     problems.add(
         where, fmt::format("unknown key {}", in_quotes(key)),
@@ -159,7 +164,7 @@ std::vector<Assignment> keys_of(const toml::table& table, std::string_view name,
   for (const auto& [key, node] : in_file_order(table)) {
     if (holds_facts(key->str(), *node)) continue;
     const std::string position = place(name, key->source());
-    const Option* option = option_of(std::string{key->str()}, position, problems);
+    const Option* option = option_of(std::string{key->str()}, node->is_table(), position, problems);
     if (option == nullptr) continue;
     const std::string where = fmt::format("{}: {}", position, option->name);
     const auto same = std::ranges::find(assignments, option, &Assignment::option);

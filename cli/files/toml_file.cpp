@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 namespace ppsim::cli {
 namespace {
@@ -64,6 +65,36 @@ void check_depth(std::string_view text, std::string_view name) {
   }
 }
 
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = std::min(text.find_first_not_of(" \t\r"), text.size());
+  return text.substr(begin, text.find_last_not_of(" \t\r") + 1 - begin);
+}
+
+std::string_view line_of(std::string_view text, std::size_t number) {
+  for (; number > 1 && !text.empty(); --number) text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  return text.substr(0, text.find_first_of("\n#"));
+}
+
+/// For what people write instead of TOML; else `otherwise`.
+std::string remedy(std::string_view text, std::size_t line_number, std::string_view otherwise) {
+  if (trimmed(line_of(text, 1)).starts_with('{')) return "write TOML, not JSON: a line 'key = value' for each key";
+  const std::string_view line = line_of(text, line_number);
+  const std::size_t sign = std::min(line.find_first_of("=:\"'"), line.size());
+  const std::string_view rest = line.substr(sign);
+  if (rest.starts_with(':')) return "write 'key = value', not 'key: value'";
+  const std::string_view key = trimmed(line.substr(0, sign));
+  const std::string_view value = trimmed(rest.substr(std::min<std::size_t>(1, rest.size())));
+  const auto is_letter = [](unsigned char each) { return std::isalpha(each) != 0; };
+  const auto is_word = [&](unsigned char each) {
+    return is_letter(each) ||
+           std::string_view{"0123456789 .+-_%/"}.find(static_cast<char>(each)) != std::string_view::npos;
+  };
+  if (!rest.starts_with('=') || !std::ranges::all_of(key, is_word) || !std::ranges::all_of(value, is_word) ||
+      std::ranges::none_of(value, is_letter) || value == "true" || value == "false")
+    return std::string{otherwise};
+  return fmt::format("words, and numbers with a unit, stand in quotes: {} = \"{}\"", key, value);
+}
+
 } // namespace
 
 std::string place(std::string_view name, const toml::source_region& region) {
@@ -77,7 +108,7 @@ toml::table parse_toml(std::string_view text, std::string_view name, std::string
   } catch (const toml::parse_error& error) {
     throw Error{ExitCode::bad_input,
                 Problem{place(name, error.source()), fmt::format("not TOML: {}", in_quotes(error.description(), 200)),
-                        std::string{hint}}};
+                        remedy(text, error.source().begin.line, hint)}};
   }
 }
 

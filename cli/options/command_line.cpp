@@ -1,9 +1,11 @@
+#include "ppsim/base/units.hpp"
 #include "ppsim/schedule/generators.hpp"
 #include "ppsim/study/measured_step.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <set>
 
@@ -17,6 +19,13 @@
 
 namespace ppsim::cli {
 namespace {
+
+/// "GiB", "ms", "GB/s".
+bool is_unit(std::string_view word) {
+  if (word.empty() || std::isalpha(static_cast<unsigned char>(word.front())) == 0) return false;
+  const std::string value = fmt::format("1{}", word);
+  return parse_duration(value) || parse_bytes(value) || parse_bandwidth(value);
+}
 
 /// Parses the options of one command: CLI11 splits the words, the option table defines them.
 class Parser {
@@ -119,12 +128,15 @@ private:
       else if (!after_unknown && command_.takes_several)
         inputs.files.push_back(word);
       else if (!after_unknown)
-        problems.add(in_quotes(word), "unexpected argument",
-                     command_.argument.empty() ? "options start with --"
-                                               : fmt::format("'{}' takes one {}; an output is written {}",
-                                                             command_.name, command_.argument, output_flag()));
+        problems.add(in_quotes(word), "unexpected argument", instead_of(word));
       after_unknown = false;
     }
+  }
+
+  [[nodiscard]] std::string instead_of(const std::string& word) const {
+    if (is_unit(word)) return fmt::format("write a value and its unit without a space: 20{}", word);
+    if (command_.argument.empty()) return "options start with --";
+    return fmt::format("'{}' takes one {}; an output is written {}", command_.name, command_.argument, output_flag());
   }
 
   [[nodiscard]] std::string_view output_flag() const {

@@ -12,6 +12,8 @@ constexpr double worth_comparing = 0.05;
 constexpr double uneven = 1.1;
 /// A cause matters if it has more than 1 / `much` of the idle time.
 constexpr std::int64_t much = 3;
+/// The gap to the bound from which a search may help.
+constexpr double worth_searching = 0.01;
 /// A smaller gain does not count.
 constexpr double least_gain = 0.001;
 
@@ -77,8 +79,10 @@ Advice advice_for(const TaskGraph& graph, const RunReport& report) {
   Advice advice;
   if (const auto limit = graph.scenario().memory.limit; report.overflow && limit) {
     const StageId stage = report.overflow->stage;
-    advice.excess = Excess{stage, report.stages[index(stage)].peak_bytes() - *limit};
+    advice.excess = Excess{stage, report.stages[index(stage)].peak_bytes() - *limit, report.overflow->task == no_task};
   }
+  advice.search =
+      report.bound && ratio_of(report.makespan - report.bound->makespan, report.bound->makespan) >= worth_searching;
   const IdleTime idle = idle_time_of(report);
   advice.next = next_step(graph, report, idle);
   switch (advice.next) {

@@ -38,7 +38,8 @@ inline Comparison ranked(std::vector<Contender> contenders, std::int64_t limit =
   if (limit > 0) {
     comparison.memory_limit = Bytes{limit * gib};
     for (Contender& each : contenders)
-      if (each.report.peak_bytes() > *comparison.memory_limit) each.report.overflow = Overflow{};
+      if (each.report.peak_bytes() > *comparison.memory_limit && !each.report.overflow)
+        each.report.overflow = Overflow{.task = make_id<TaskId>(0)};
   }
   comparison.contenders = std::move(contenders);
   rank(comparison);

@@ -431,10 +431,15 @@ private:
     out_ += '\n';
     const Advice advice = advice_for(graph_, report_);
     if (advice.excess)
-      advise(fmt::format("stage {} peaks {} over the limit: fewer live activations (another schedule), smaller "
-                         "microbatches, or more stages",
-                         index(advice.excess->stage), format_bytes(advice.excess->over)));
+      advise(fmt::format("stage {} peaks {} over the limit: {}", index(advice.excess->stage),
+                         format_bytes(advice.excess->over),
+                         advice.excess->before_tasks
+                             ? "no schedule lowers what it holds before its first task; more stages, or fewer layers "
+                               "on this one"
+                             : "fewer live activations (another schedule), smaller microbatches, or more stages"));
     advise(advice_words(advice));
+    if (advice.search)
+      advise("a shorter order may exist: ppsim synthesize searches for it (--placement all: with any placement)");
   }
 
   void advise(std::string_view text) { put_wrapped(fmt::format("next: {}", text), 6); }

@@ -212,10 +212,13 @@ private:
   [[nodiscard]] std::string nothing_to_take() const {
     if (!reasons_.least) return "nothing to recommend: no synchronous schedule is among them.";
     const Contender& least = at(*reasons_.least);
+    const bool before_tasks = least.report.overflow && least.report.overflow->task == no_task;
     return fmt::format(
-        "nothing fits in {}: {} needs least, {}, which is {} too much; use smaller microbatches or recomputation.",
-        format_bytes(limit()), least.name, format_bytes(least.report.peak_bytes()),
-        format_bytes(least.report.peak_bytes() - limit()));
+        "nothing fits in {}: {} needs least, {}, which is {} too much; {}.", format_bytes(limit()), least.name,
+        format_bytes(least.report.peak_bytes()), format_bytes(least.report.peak_bytes() - limit()),
+        before_tasks ? fmt::format("stage {} holds {} before its first task, which no schedule lowers: use more stages",
+                                   index(least.report.overflow->stage), format_bytes(least.report.overflow->needed))
+                     : "use smaller microbatches or recomputation");
   }
 
   [[nodiscard]] std::string held_by_transfers() const {

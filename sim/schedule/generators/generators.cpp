@@ -146,7 +146,11 @@ constexpr std::array other_names{
     OtherName{"vpp", "interleaved"}, // PaddlePaddle, Megatron-LM's flag
     OtherName{"breadthfirst", "looped-bfs"},
     OtherName{"zb", "zb-auto"},
+    OtherName{"zb", "zb-h1"},
+    OtherName{"zb", "zb-v"},
     OtherName{"zerobubble", "zb-auto"},
+    OtherName{"zerobubble", "zb-h1"},
+    OtherName{"zerobubble", "zb-v"},
     OtherName{"zb1p", "zb-auto"}, // Qi et al., arXiv 2401.10241: searched, with the memory of 1F1B; ZB-H1 is by hand
     OtherName{"zb1p", "zb-h1"},
     OtherName{"zb2p", "zb-auto"},

@@ -442,6 +442,23 @@ TEST_CASE("Text that is not TOML is refused with the place") {
   CHECK(scenario_faults(std::string_view{"stages = 2\n\0\x01\xff", 14}).front().find("not TOML") != std::string::npos);
 }
 
+TEST_CASE("What people write instead of TOML has its remedy") {
+  const auto remedy = [](std::string_view text) {
+    const std::string fault = scenario_faults(text).front();
+    return fault.substr(fault.rfind(" -- ") + 4);
+  };
+  const std::string_view quotes = "words, and numbers with a unit, stand in quotes: ";
+  CHECK(remedy("mb = 8\nforward = 10ms # each\n") == fmt::format("{}forward = \"10ms\"", quotes));
+  CHECK(remedy("forward = 10 ms\r\n") == fmt::format("{}forward = \"10 ms\"", quotes));
+  CHECK(remedy("schedule = zb-h1") == fmt::format("{}schedule = \"zb-h1\"", quotes));
+  CHECK(remedy("mb = 8\nstages: 4") == "write 'key = value', not 'key: value'");
+  CHECK(remedy(" {\"stages\": 4}") == "write TOML, not JSON: a line 'key = value' for each key");
+  CHECK(remedy("[pipeline]\nstages = 4\n") == "write its keys without it: a scenario has no tables of its own");
+  for (const std::string_view other : {"stages = ", "stages = 2\nstages = 4", "pair = \"max", "pair = 'max\"", "x",
+                                       "full = true\nfull = true", "mb = \x01ms", "mb = {ms", "\"a\": 1"})
+    CHECK(remedy(other).starts_with("keys are the long flags"));
+}
+
 TEST_CASE("A deeply nested scenario is refused with the place, for every kind of nesting") {
   const auto times = [](std::size_t count, std::string_view text) {
     std::string all;

@@ -77,6 +77,19 @@ TEST_CASE("If memory is exceeded, advice names the stage and the excess") {
   REQUIRE(advice.excess);
   CHECK(index(advice.excess->stage) == 2);
   CHECK(advice.excess->over == Bytes{30});
+  CHECK(advice.excess->before_tasks);
+  outcome.report.overflow->task = make_id<TaskId>(3);
+  CHECK(!advice_of(outcome).excess->before_tasks);
+}
+
+TEST_CASE("A search is advised from 1 % above the bound") {
+  Outcome outcome = run(generate("1f1b", shape), uniform_scenario(shape, 1ms, 2ms));
+  CHECK(!advice_of(outcome).search);
+  outcome.report.makespan = 101ms;
+  outcome.report.bound = ProvenBound{.makespan = 100ms};
+  CHECK(advice_of(outcome).search);
+  outcome.report.makespan -= 1ns;
+  CHECK(!advice_of(outcome).search);
 }
 
 } // namespace ppsim::test::advice_test

@@ -131,6 +131,10 @@ TEST_CASE("Without a recommendation, the nearest schedule is named") {
   CHECK(words({contender("1f1b", 5ms, 10), contender("gpipe", 6ms, 9)}, 8) ==
         "nothing fits in 8 GiB: gpipe needs least, 9 GiB, which is 1 GiB too much; use smaller microbatches or "
         "recomputation.");
+  Contender full = contender("1f1b", 5ms, 10);
+  full.report.overflow = Overflow{.stage = make_id<StageId>(1), .needed = Bytes{9 * gib}};
+  CHECK(words({full}, 8) == "nothing fits in 8 GiB: 1f1b needs least, 10 GiB, which is 2 GiB too much; stage 1 holds 9 "
+                            "GiB before its first task, which no schedule lowers: use more stages.");
   CHECK(words({contender("pipedream", 5ms, 2, asynchronous)}) ==
         "nothing to recommend: no synchronous schedule is among them. pipedream (5 ms) is not a substitute: it applies "
         "gradients to newer weights than those they were computed with.");

@@ -26,6 +26,7 @@ enum class NextStep : std::uint8_t {
 struct Excess {
   StageId stage{};
   Bytes over{};
+  bool before_tasks = false; ///< what it holds before its first task alone exceeds the limit
 };
 
 /// A change that was simulated and takes less time per microbatch.
@@ -43,6 +44,7 @@ struct Advice {
   bool can_balance = false;         ///< `even_out`: there are layers to move
   std::vector<Remedy> remedies;     ///< `transfers`, `reductions` and `pipeline_waits`
   bool try_others = false;          ///< `pipeline_waits`: large enough that another schedule may help
+  bool search = false;              ///< the bound leaves room for a shorter order
 };
 
 /// The advice for a run of `graph`.
