@@ -63,7 +63,8 @@ const Option* option_of(const std::string& key, bool is_table, const std::string
   const Option* option = find_option(key);
   if (option == nullptr && is_table) {
     problems.add(where, fmt::format("unknown table {}", in_quotes(key)),
-                 "write its keys without it: a scenario has no tables of its own");
+                 did_you_mean(key, {calibration_table, scaled_table},
+                              "write its keys without it: a scenario has no tables of its own"));
     return nullptr;
   }
   if (option == nullptr) {
