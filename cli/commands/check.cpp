@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "files/files.hpp"
@@ -210,6 +211,8 @@ ExitCode run(const Inputs& inputs) {
   problems.throw_if_any();
   const traces::ScheduleFile file = read_or_report(inputs, *inputs.file, where);
   note_all(file.notes);
+  if (inputs.p2p == P2p::batched && file.schedule.communications() != nullptr)
+    note("--p2p: batched is the same as group here: the file has its own sends and receives");
   if (inputs.lowering && file.schedule.communications() != nullptr)
     throw Error{ExitCode::bad_input,
                 Problem{"--lowering", "the file has its own sends and receives, and check uses those",
@@ -222,7 +225,7 @@ ExitCode run(const Inputs& inputs) {
     for (const TransferModel model : {TransferModel::link, TransferModel::blocking})
       verdicts.push_back(try_model(inputs, file.schedule, model, where));
   const std::vector<HangVerdict> hangs = ok ? hang_verdicts(inputs, file.schedule, where) : std::vector<HangVerdict>{};
-  const bool hangs_as_asked = asks_for_hangs(inputs) && !hangs.empty() && !hangs.front().is_good();
+  const bool hangs_as_asked = !hangs.empty() && !std::ranges::any_of(hangs, &HangVerdict::is_good); // all, or the one
   if (inputs.json)
     write_file(*inputs.json, verdict_json(file.schedule, verdicts, hangs, ok && !hangs_as_asked), "--json");
   if (!ok) throw Error{ExitCode::no, *verdicts.front().deadlock};
@@ -235,7 +238,8 @@ ExitCode run(const Inputs& inputs) {
 constexpr std::array<std::string_view, 6> extra{"transfer", "p2p", "lowering", "overlap-p2p", "forward-only", "json"};
 constexpr std::array examples{
     Example{"ppsim check order.csv",
-            "exit status 0: runs under latency and link (and says whether under blocking); 2: malformed; 3: deadlocks"},
+            "exit status 0: runs under latency and link (and says whether under blocking); 2: malformed; 3: deadlocks, "
+            "or its sends and receives do in every way"},
     Example{"ppsim check --transfer blocking order.csv",
             "whether it also runs when stages wait for their sends and receives"},
     Example{"ppsim check --p2p group order.csv", "whether its sends and receives hang on NCCL, all on one communicator "

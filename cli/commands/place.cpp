@@ -55,6 +55,8 @@ Placed place_inputs(const Inputs& inputs) {
   if (!inputs.p2p && !inputs.lowering) streams.p2p = P2p::group; // PyTorch runs written operations on it
   BuiltRun run = build_run(streams);
   note_all(run.notes);
+  if (inputs.p2p == P2p::batched)
+    note("{}: the new order has single sends and receives: it is for group, not for batches", inputs.place_of("p2p"));
   TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
   CommOrder given = operations_of(graph);
   const Communicators communicators = communicators_of(graph);

@@ -66,7 +66,8 @@ std::string read_as_it_is(const std::string& path, std::string_view where) {
     fail(where, fmt::format("{} is a directory", in_quotes(path, 200)), "name a file");
   const File file{std::fopen(path.c_str(), "rb")};
   if (!file)
-    fail(where, fmt::format("cannot read {}: {}", in_quotes(path, 200), std::strerror(errno)), "check the path");
+    fail(where, fmt::format("cannot read {}: {}", in_quotes(path, 200), std::strerror(errno)),
+         errno == EACCES ? "check its permissions, and those of its folder" : "check the path");
   return read_all(file.get(), path, where);
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace ppsim {
 namespace {
@@ -101,6 +102,30 @@ std::string reason(const Schedule& schedule, const Wait& wait) {
   }
 }
 
+/// Each move of a task that ends this cycle: any of them may be the one that the order's author missed.
+std::string remedy_of(const Schedule& schedule, const std::vector<Wait>& cycle) {
+  constexpr std::size_t most_moves = 3;
+  const auto on_stage = [&](TaskId task) {
+    return fmt::format("on stage {}, {}", index(schedule.stage_of(task)), to_string(schedule.task(task)));
+  };
+  std::vector<Wait> moves;
+  std::ranges::copy_if(cycle, std::back_inserter(moves), [&](const Wait& wait) {
+    return wait.cause == Cause::order && !is_needed_anyway(schedule, wait);
+  });
+  const Wait& first = cycle.front();
+  if (moves.empty() && cycle.size() == 1) return on_stage(first.task) + " cannot overlap with the task that needs it";
+  if (moves.empty() && first.cause != Cause::own_forward && first.cause != Cause::own_input_grad)
+    return "move one of these tasks earlier in its stage's order";
+  if (moves.empty()) moves.push_back({first.for_task, first.task}); // the one needs the other
+  if (moves.size() == 1)
+    return fmt::format("{} must come before {}", on_stage(moves[0].task), to_string(schedule.task(moves[0].for_task)));
+  std::string text = "move one task: ";
+  for (std::size_t i = 0; i < std::min(moves.size(), most_moves); ++i)
+    text += fmt::format("{}{} before {}", i == 0 ? "" : "; or ", on_stage(moves[i].task),
+                        to_string(schedule.task(moves[i].for_task)));
+  return text + (moves.size() > most_moves ? "; or another in this circle" : "");
+}
+
 } // namespace
 
 void report_cycle(const Schedule& schedule, const Wiring::Graph& graph, const std::vector<std::uint8_t>& waiting,
@@ -118,19 +143,7 @@ void report_cycle(const Schedule& schedule, const Wiring::Graph& graph, const st
                          to_string(schedule.task(cycle[i].for_task)), index(schedule.stage_of(cycle[i].for_task)),
                          reason(schedule, cycle[i]));
   }
-  const auto order = std::ranges::find_if(
-      cycle, [&](const Wait& wait) { return wait.cause == Cause::order && !is_needed_anyway(schedule, wait); });
-  std::string hint = "move one of these tasks earlier in its stage's order";
-  if (order != cycle.end())
-    hint = fmt::format("on stage {}, {} must come before {}", index(schedule.stage_of(order->task)),
-                       to_string(schedule.task(order->task)), to_string(schedule.task(order->for_task)));
-  else if (cycle.size() == 1)
-    hint = fmt::format("on stage {}, {} cannot overlap with the task that needs it",
-                       index(schedule.stage_of(cycle.front().task)), to_string(schedule.task(cycle.front().task)));
-  else if (cycle.front().cause == Cause::own_forward || cycle.front().cause == Cause::own_input_grad)
-    hint = fmt::format("on stage {}, {} must come before {}", index(schedule.stage_of(cycle.front().task)),
-                       to_string(schedule.task(cycle.front().for_task)), to_string(schedule.task(cycle.front().task)));
-  throw Error{ExitCode::no, Problem{std::string{where}, std::move(chain), std::move(hint)}};
+  throw Error{ExitCode::no, Problem{std::string{where}, std::move(chain), remedy_of(schedule, cycle)}};
 }
 
 } // namespace ppsim

@@ -57,10 +57,12 @@ public:
 
   void duplicate(TaskId earlier, const Task& task, std::size_t stage) {
     const Task& first = schedule_.task(earlier);
-    if (first.pass == task.pass)
-      fault(fmt::format("{} appears twice, on stage {} and on stage {}", to_string(task),
-                        index(schedule_.stage_of(earlier)), stage),
-            "keep one of them");
+    const std::size_t before = index(schedule_.stage_of(earlier));
+    if (first.pass == task.pass && before == stage)
+      fault(fmt::format("{} appears twice on stage {}", to_string(task), stage), "keep one of them");
+    else if (first.pass == task.pass)
+      fault(fmt::format("{} appears twice, on stage {} and on stage {}", to_string(task), before, stage),
+            "keep one of them; chunks count through all stages, not on each");
     else
       fault(fmt::format("both {} (stage {}) and {} (stage {}): a backward is either whole (B) or split (I and W)",
                         to_string(first), index(schedule_.stage_of(earlier)), to_string(task), stage),

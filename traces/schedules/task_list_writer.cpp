@@ -14,17 +14,15 @@ namespace ppsim::traces {
 namespace {
 
 void refuse_other_tasks(const Schedule& schedule) {
-  Problems problems;
-  for (const Task& task : schedule.tasks())
-    if (task.pairing != Pairing::alone || (task.pass != Pass::forward && task.pass != Pass::backward))
-      add_within_limit(problems, [&] {
-        return Problem{fmt::format("schedule '{}'", schedule.name()),
-                       task.pairing != Pairing::alone
-                           ? fmt::format("a task list cannot hold an overlapped pair such as {}", to_string(task))
-                           : fmt::format("a task list cannot hold {}: it has only F and B", to_string(task)),
-                       "write the schedule as PyTorch CSV"};
-      });
-  problems.throw_if_any();
+  for (const Task& task : schedule.tasks()) {
+    const bool is_paired = task.pairing != Pairing::alone;
+    if (!is_paired && (task.pass == Pass::forward || task.pass == Pass::backward)) continue;
+    throw Error{ExitCode::bad_input,
+                Problem{fmt::format("schedule '{}'", schedule.name()),
+                        is_paired ? fmt::format("a task list cannot hold overlapped pairs such as {}", to_string(task))
+                                  : fmt::format("a task list cannot hold {}: it has only F and B", to_string(task)),
+                        "write PyTorch CSV: a file name that does not end in .tasks.csv"}};
+  }
 }
 
 } // namespace

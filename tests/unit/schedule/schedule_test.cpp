@@ -126,11 +126,12 @@ TEST_CASE("The index has the task of each pass of a chunk and microbatch") {
 
 TEST_CASE("A repeated pass is refused with both places") {
   CHECK(faults(order({"0F0 0F0 0F1 0B0 0B1", "1F0 1B0 1F1 1B1"})) ==
-        Rows{"s.csv: 0F0 appears twice, on stage 0 and on stage 0 -- keep one of them"});
-  CHECK(faults(order({"0F0 0B0", "0F0 1F0 1B0"})) ==
-        Rows{"s.csv: 0F0 appears twice, on stage 0 and on stage 1 -- keep one of them"});
-  CHECK(faults(order({"0F0 0I0 0W0 0W0"})) ==
-        Rows{"s.csv: 0W0 appears twice, on stage 0 and on stage 0 -- keep one of them"});
+        Rows{"s.csv: 0F0 appears twice on stage 0 -- keep one of them"});
+  CHECK(
+      faults(order({"0F0 0B0", "0F0 1F0 1B0"})) ==
+      Rows{"s.csv: 0F0 appears twice, on stage 0 and on stage 1 -- keep one of them; chunks count through all stages, "
+           "not on each"});
+  CHECK(faults(order({"0F0 0I0 0W0 0W0"})) == Rows{"s.csv: 0W0 appears twice on stage 0 -- keep one of them"});
 }
 
 TEST_CASE("A missing pass is refused") {

@@ -189,7 +189,7 @@ TEST_CASE("A task list cannot contain split backwards or pairs") {
     return std::string{"none"};
   };
   CHECK(fault("0F0,0I0,0W0\n") == "a task list cannot hold 0I0: it has only F and B");
-  CHECK(fault("0F0,(0F1;0B0)OVERLAP_F_B,0B1\n") == "a task list cannot hold an overlapped pair such as 0F1");
+  CHECK(fault("0F0,(0F1;0B0)OVERLAP_F_B,0B1\n") == "a task list cannot hold overlapped pairs such as 0F1");
 }
 
 } // namespace ppsim::test::task_list_test
