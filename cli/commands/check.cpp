@@ -225,11 +225,10 @@ ExitCode run(const Inputs& inputs) {
     for (const TransferModel model : {TransferModel::link, TransferModel::blocking})
       verdicts.push_back(try_model(inputs, file.schedule, model, where));
   const std::vector<HangVerdict> hangs = ok ? hang_verdicts(inputs, file.schedule, where) : std::vector<HangVerdict>{};
-  const bool hangs_as_asked = !hangs.empty() && !std::ranges::any_of(hangs, &HangVerdict::is_good); // all, or the one
-  if (inputs.json)
-    write_file(*inputs.json, verdict_json(file.schedule, verdicts, hangs, ok && !hangs_as_asked), "--json");
+  const bool never_runs = !hangs.empty() && !std::ranges::any_of(hangs, &HangVerdict::is_good); // all, or the one
+  if (inputs.json) write_file(*inputs.json, verdict_json(file.schedule, verdicts, hangs, ok && !never_runs), "--json");
   if (!ok) throw Error{ExitCode::no, *verdicts.front().deadlock};
-  if (hangs_as_asked) throw Error{ExitCode::no, problem_of(hangs.front(), where)};
+  if (never_runs) throw Error{ExitCode::no, problem_of(hangs.front(), where)};
   if (one_question) verdicts.clear();
   if (inputs.json != "-") write_file("-", verdict_text(file.schedule, verdicts, hangs, where), "check");
   return ExitCode::done;

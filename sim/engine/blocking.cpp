@@ -212,8 +212,8 @@ private:
       at = other_end(at);
     } while (at != stage);
     throw Error{ExitCode::no, Problem{graph_.place(), std::move(chain),
-                                      "each stage waits for the next one listed; use `transfer` latency or link, or an "
-                                      "order whose sends and receives meet"}};
+                                      "each stage waits for the next one listed: order tasks so that their sends and "
+                                      "receives meet, or let transfers not block (`transfer` latency or link)"}};
   }
 
   const TaskGraph& graph_;

@@ -147,8 +147,8 @@ TEST_CASE("Two stages that both send before they receive deadlock under blocking
   CHECK(refusal.code == ExitCode::no);
   CHECK(refusal.first() ==
         "schedule: deadlock under 'blocking': stage 0, before 0F2, waits to send 0F0's output to stage 1; stage 1, "
-        "before 0F3, waits to send 0F1's output to stage 0 -- each stage waits for the next one listed; use `transfer` "
-        "latency or link, or an order whose sends and receives meet");
+        "before 0F3, waits to send 0F1's output to stage 0 -- each stage waits for the next one listed: order tasks so "
+        "that their sends and receives meet, or let transfers not block (`transfer` latency or link)");
 }
 
 TEST_CASE("Interleaved 1F1B, whose warm-up sends without receiving, deadlocks under blocking") {
