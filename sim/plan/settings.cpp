@@ -54,6 +54,9 @@ std::string megatron(const PlanRequest& request, const Configuration& configurat
   add(degrees.expert > 1, "expert-model-parallel-size", degrees.expert);
   const Training training = spec_of(request, configuration).training;
   add(degrees.expert > 1 && degrees.tensor > 1, "expert-tensor-parallel-size", training.expert_tensor_ranks());
+  add_word(degrees.expert > 1, training.token_dispatcher == TokenDispatcher::alltoall
+                                   ? "moe-token-dispatcher-type alltoall"
+                                   : "moe-token-dispatcher-type flex");
   add(true, "seq-length", sequence_of(request));
   add(true, "micro-batch-size", degrees.microbatch_size);
   add(true, "global-batch-size", request.global_batch);

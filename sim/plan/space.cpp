@@ -252,6 +252,12 @@ bool is_taken(const Generator& generator, const Shape& shape) {
   }
 }
 
+/// Megatron-LM wants groups of at least as many microbatches as stages (microbatch_group_size_per_vp_stage, from
+/// pipeline_model_parallel_size to the number of microbatches), where ppsim and PyTorch run a smaller one.
+bool is_refused(Framework framework, const Shape& shape) {
+  return framework == Framework::megatron && shape.vpp > 1 && shape.microbatches < shape.stages;
+}
+
 } // namespace
 
 void PlanSpace::check_framework() const {
@@ -421,7 +427,7 @@ std::vector<PlannedOrder> PlanSpace::orders(const Degrees& degrees) const {
   for (const Generator* generator : schedules_)
     for (const std::size_t count : chunk_counts(*generator, stages)) {
       const Shape shape{.stages = stages, .microbatches = static_cast<std::size_t>(degrees.microbatches), .vpp = count};
-      if (!is_taken(*generator, shape)) continue;
+      if (!is_taken(*generator, shape) || is_refused(request_.framework, shape)) continue;
       const Layouts& layouts = layouts_.at({generator, stages, count, work_of(degrees)});
       if (layouts.even && (takes(LayerSplit::even) || stages == 1)) list.push_back({generator, count});
       if (layouts.ends && takes(LayerSplit::ends)) list.push_back({generator, count, LayerSplit::ends, &*layouts.ends});

@@ -84,6 +84,7 @@ Advice advice_for(const TaskGraph& graph, const RunReport& report) {
   advice.search =
       report.bound && ratio_of(report.makespan - report.bound->makespan, report.bound->makespan) >= worth_searching;
   const IdleTime idle = idle_time_of(report);
+  const Duration device_time = static_cast<std::int64_t>(report.stages.size()) * report.makespan;
   advice.next = next_step(graph, report, idle);
   switch (advice.next) {
   case NextStep::nothing:
@@ -100,17 +101,16 @@ Advice advice_for(const TaskGraph& graph, const RunReport& report) {
   case NextStep::transfers:
     advice.share = ratio_of(idle.moving, idle.all);
     advice.remedies = remedies_for(graph, report);
+    advice.try_others = ratio_of(idle.all, device_time) >= worth_comparing;
     break;
   case NextStep::reductions:
     advice.share = ratio_of(idle.flush, idle.all);
     advice.remedies = remedies_for(graph, report);
     break;
-  case NextStep::pipeline_waits: {
-    const Duration device_time = static_cast<std::int64_t>(report.stages.size()) * report.makespan;
+  case NextStep::pipeline_waits:
     advice.share = ratio_of(idle.all - idle.moving - idle.flush, device_time);
     advice.remedies = remedies_for(graph, report);
     advice.try_others = ratio_of(idle.all, device_time) >= worth_comparing;
-  }
   }
   return advice;
 }

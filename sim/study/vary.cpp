@@ -110,7 +110,10 @@ RunSpec completed(const RunSpec& given, const RunField& field) {
   if (given.varies_by_chance() && !given.has("rank-by")) spec.rank_by = StepFigure::mean;
   // candidates() depends on the layers of a stage, but the lines must be the same at every value
   const std::string& varied = spec.vary->option;
-  if ((varied == "stages" || varied == "layers") && !spec.vpp && !spec.layout) spec.vpp = {2, 4};
+  if ((varied == "stages" || varied == "layers") && !spec.vpp && !spec.layout) {
+    spec.vpp = {2, 4};
+    spec.where.insert_or_assign("vpp", "default"); // nobody asked for it
+  }
   return spec;
 }
 

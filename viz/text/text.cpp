@@ -91,6 +91,7 @@ std::string remedy_words(const std::vector<Remedy>& remedies) {
 std::string advice_words(const Advice& advice) {
   const std::string share = percent_to_tenths(advice.share);
   const std::string remedies = remedy_words(advice.remedies);
+  const std::string_view others = advice.try_others ? "; ppsim compare tries other schedules" : "";
   switch (advice.next) {
   case NextStep::nothing:
     return "no stage is ever idle";
@@ -106,7 +107,7 @@ std::string advice_words(const Advice& advice) {
                        advice.can_balance ? " (--balance)" : "");
   }
   case NextStep::transfers:
-    return fmt::format("{} of the idle time waits for transfers: --svg shows where{}", share, remedies);
+    return fmt::format("{} of the idle time waits for transfers: --svg shows where{}{}", share, remedies, others);
   case NextStep::reductions:
     return fmt::format("{} of the idle time waits for reductions and optimizer steps: more microbatches per step "
                        "share them{}",
@@ -114,8 +115,7 @@ std::string advice_words(const Advice& advice) {
   case NextStep::pipeline_waits:
     break;
   }
-  return fmt::format("fill, drain and waits for other stages cost {} of device time{}{}", share, remedies,
-                     advice.try_others ? "; ppsim compare tries other schedules" : "");
+  return fmt::format("fill, drain and waits for other stages cost {} of device time{}{}", share, remedies, others);
 }
 
 /// The report, part by part.
@@ -436,7 +436,8 @@ private:
                          advice.excess->before_tasks
                              ? "no schedule lowers what it holds before its first task; more stages, or fewer layers "
                                "on this one"
-                             : "fewer live activations (another schedule), smaller microbatches, or more stages"));
+                             : "fewer live activations (another schedule), recomputation, smaller microbatches, or "
+                               "more tensor parallelism"));
     advise(advice_words(advice));
     if (advice.search)
       advise("a shorter order may exist: ppsim synthesize searches for it (--placement all: with any placement)");

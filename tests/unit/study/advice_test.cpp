@@ -36,6 +36,7 @@ TEST_CASE("Advice is about the largest cost") {
   const Advice transfers = advice_of(outcome_of("1f1b", shape, 20ms));
   CHECK(transfers.next == NextStep::transfers);
   CHECK(transfers.share > 1.0 / 3);
+  CHECK(transfers.try_others);
 }
 
 TEST_CASE("Stages that compute longer than a tenth more than the mean are named, unless the split was searched") {

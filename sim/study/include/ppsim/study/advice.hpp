@@ -43,7 +43,7 @@ struct Advice {
   double imbalance = 1;             ///< `even_out`: their compute time / the mean
   bool can_balance = false;         ///< `even_out`: there are layers to move
   std::vector<Remedy> remedies;     ///< `transfers`, `reductions` and `pipeline_waits`
-  bool try_others = false;          ///< `pipeline_waits`: large enough that another schedule may help
+  bool try_others = false;          ///< `transfers`, `pipeline_waits`: another schedule may help
   bool search = false;              ///< the bound leaves room for a shorter order
 };
 
