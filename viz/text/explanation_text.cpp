@@ -146,8 +146,10 @@ private:
   void findings() {
     out_ += '\n';
     if (explanation_.findings.empty()) {
-      out_ += wrapped_lines(
-          fmt::format("nothing but the order itself costs more than {} of a step", percent(least_share)), width_, 0);
+      out_ +=
+          wrapped_lines(fmt::format("nothing but the order, reductions and the optimizer costs more than {} of a step",
+                                    percent(least_share)),
+                        width_, 0);
       return;
     }
     const auto is_drift = [](const Finding& one) { return one.reason == Reason::drift; };

@@ -50,7 +50,7 @@ TEST_CASE("The first line of an explanation has the step, its bubble and the lar
 
 TEST_CASE("For a balanced run, an explanation says that only another order can help") {
   const std::string text = text_of({replica_with({})});
-  CHECK(says(text, "nothing but the order itself costs more than 1.00 % of a step\n"));
+  CHECK(says(text, "nothing but the order, reductions and the optimizer costs more than 1.00 % of a step\n"));
   CHECK(says(text, "order       leaves 27.3 % idle by itself"));
   CHECK_FALSE(says(text, "what makes steps longer"));
   CHECK_FALSE(says(text, "replica"));
