@@ -32,6 +32,12 @@ std::int64_t sequence_of(const PlanRequest& request) {
   return given > 0 ? given : model_of(request.run).sequence_length;
 }
 
+/// Megatron-LM's own default is another.
+std::string_view token_dispatcher(const Training& training) {
+  return training.token_dispatcher == TokenDispatcher::alltoall ? "moe-token-dispatcher-type alltoall"
+                                                                : "moe-token-dispatcher-type flex";
+}
+
 std::string megatron(const PlanRequest& request, const Configuration& configuration) {
   const Degrees& degrees = configuration.degrees;
   std::string text =
@@ -54,9 +60,7 @@ std::string megatron(const PlanRequest& request, const Configuration& configurat
   add(degrees.expert > 1, "expert-model-parallel-size", degrees.expert);
   const Training training = spec_of(request, configuration).training;
   add(degrees.expert > 1 && degrees.tensor > 1, "expert-tensor-parallel-size", training.expert_tensor_ranks());
-  add_word(degrees.expert > 1, training.token_dispatcher == TokenDispatcher::alltoall
-                                   ? "moe-token-dispatcher-type alltoall"
-                                   : "moe-token-dispatcher-type flex");
+  add_word(degrees.expert > 1, token_dispatcher(training));
   add(true, "seq-length", sequence_of(request));
   add(true, "micro-batch-size", degrees.microbatch_size);
   add(true, "global-batch-size", request.global_batch);
