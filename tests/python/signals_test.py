@@ -65,7 +65,7 @@ class Interrupted(unittest.TestCase):
         costs = {"forward": "10ms", "input_grad": "12ms", "weight_grad": "8ms", "comm": "4ms"}
         raised = self.interruption_of(
             lambda: ppsim.synthesize(stages=4, mb=12, placement="v", activation_limit=6, effort=1_000_000, **costs),
-            0.5 * SLACK)
+            2.0 * SLACK)
         found = raised.result
         self.assertEqual(ppsim.simulate(schedule=found.schedule, **costs).makespan_ns, found.makespan_ns)
         self.assertGreater(found.makespan_ns, found.lower_bound_ns)
