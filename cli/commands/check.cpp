@@ -211,8 +211,8 @@ ExitCode run(const Inputs& inputs) {
   problems.throw_if_any();
   const traces::ScheduleFile file = read_or_report(inputs, *inputs.file, where);
   note_all(file.notes);
-  if (inputs.p2p == P2p::batched && file.schedule.communications() != nullptr)
-    note("--p2p: batched is the same as group here: the file has its own sends and receives");
+  if (const auto on_batches = note_on_batches(inputs, lowering_in(inputs, file.schedule.communications() != nullptr)))
+    note(*on_batches);
   if (inputs.lowering && file.schedule.communications() != nullptr)
     throw Error{ExitCode::bad_input,
                 Problem{"--lowering", "the file has its own sends and receives, and check uses those",

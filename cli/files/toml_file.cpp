@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "options/setters.hpp"
+
 namespace ppsim::cli {
 namespace {
 
@@ -65,14 +67,10 @@ void check_depth(std::string_view text, std::string_view name) {
   }
 }
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = std::min(text.find_first_not_of(" \t\r"), text.size());
-  return text.substr(begin, text.find_last_not_of(" \t\r") + 1 - begin);
-}
-
+/// Without its comment.
 std::string_view line_of(std::string_view text, std::size_t number) {
   for (; number > 1 && !text.empty(); --number) text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
-  return text.substr(0, text.find_first_of("\n#"));
+  return text.substr(0, text.find_first_of("\r\n#"));
 }
 
 /// For what people write instead of TOML; else `otherwise`.

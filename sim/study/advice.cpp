@@ -79,12 +79,12 @@ Advice advice_for(const TaskGraph& graph, const RunReport& report) {
   Advice advice;
   if (const auto limit = graph.scenario().memory.limit; report.overflow && limit) {
     const StageId stage = report.overflow->stage;
-    advice.excess = Excess{stage, report.stages[index(stage)].peak_bytes() - *limit, report.overflow->task == no_task};
+    advice.excess = Excess{stage, report.stages[index(stage)].peak_bytes() - *limit};
   }
-  advice.search =
-      report.bound && ratio_of(report.makespan - report.bound->makespan, report.bound->makespan) >= worth_searching;
+  advice.search = find_metric("gap").value(report).value_or(0) >= worth_searching;
   const IdleTime idle = idle_time_of(report);
   const Duration device_time = static_cast<std::int64_t>(report.stages.size()) * report.makespan;
+  const bool others_may_help = idle.all != Duration{0} && ratio_of(idle.all, device_time) >= worth_comparing;
   advice.next = next_step(graph, report, idle);
   switch (advice.next) {
   case NextStep::nothing:
@@ -101,7 +101,7 @@ Advice advice_for(const TaskGraph& graph, const RunReport& report) {
   case NextStep::transfers:
     advice.share = ratio_of(idle.moving, idle.all);
     advice.remedies = remedies_for(graph, report);
-    advice.try_others = ratio_of(idle.all, device_time) >= worth_comparing;
+    advice.try_others = others_may_help;
     break;
   case NextStep::reductions:
     advice.share = ratio_of(idle.flush, idle.all);
@@ -110,7 +110,7 @@ Advice advice_for(const TaskGraph& graph, const RunReport& report) {
   case NextStep::pipeline_waits:
     advice.share = ratio_of(idle.all - idle.moving - idle.flush, device_time);
     advice.remedies = remedies_for(graph, report);
-    advice.try_others = ratio_of(idle.all, device_time) >= worth_comparing;
+    advice.try_others = others_may_help;
   }
   return advice;
 }

@@ -155,10 +155,7 @@ void note_streams(const RunSpec& spec, const Scenario& scenario, std::vector<std
                                 spec.place_of("overlap-p2p")));
   if (scenario.network.model == TransferModel::streams) {
     note_sizes(spec, scenario.network, notes);
-    if (spec.p2p == P2p::batched && streams.lowering != "megatron")
-      notes.push_back(fmt::format("{}: batched is the same as group here: {} places sends and receives, not megatron",
-                                  spec.place_of("p2p"),
-                                  streams.lowering.empty() ? "the schedule file" : streams.lowering));
+    if (auto note = note_on_batches(spec, streams.lowering)) notes.push_back(*std::move(note));
     return;
   }
   const auto note_unused = [&](std::string_view option, std::string_view without) {

@@ -297,4 +297,10 @@ std::string_view lowering_in(const NetworkSpec& spec, bool has_own) {
   return spec.p2p == P2p::batched && !has_own ? "megatron" : "";
 }
 
+std::optional<std::string> note_on_batches(const RunSpec& spec, std::string_view lowering) {
+  if (spec.p2p != P2p::batched || lowering == "megatron") return std::nullopt;
+  return fmt::format("{}: batched is the same as group here: {} places sends and receives, not megatron",
+                     spec.place_of("p2p"), lowering.empty() ? "the schedule file" : lowering);
+}
+
 } // namespace ppsim

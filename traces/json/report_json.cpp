@@ -64,7 +64,7 @@ Json memory_json(const TaskGraph& graph, const RunReport& report) {
         {"stage", index(overflow.stage)},
         {"at_ns", overflow.at.time_since_epoch().count()},
         {"needed_bytes", overflow.needed.count()},
-        {"task", overflow.task == no_task ? Json(nullptr) : Json(to_string(graph.schedule().task(overflow.task)))}};
+        {"task", overflow.is_before_tasks() ? Json(nullptr) : Json(to_string(graph.schedule().task(overflow.task)))}};
   }
   return json;
 }

@@ -150,10 +150,9 @@ std::vector<TableColumn> columns_of(const Comparison& comparison, TableColumn na
 
 /// Who waits for whom differs from schedule to schedule, and is of no use to one who chooses among them.
 std::string reason_of(const NotApplicable& entry, TransferModel model) {
-  const bool is_deadlock = entry.reason.find("deadlock") != std::string::npos; // else data that go astray
-  if (!entry.is_held_by_transfers || !is_deadlock) return as_flags(entry.reason);
-  return fmt::format("deadlock under '{}', but not with --transfer latency ('ppsim --schedule NAME' with these inputs "
-                     "shows what waits for what)",
+  if (!entry.is_held_by_transfers) return as_flags(entry.reason);
+  return fmt::format("does not run under '{}', but with --transfer latency (a run of it alone shows what waits for "
+                     "what, or goes astray)",
                      to_string(model));
 }
 

@@ -416,7 +416,7 @@ private:
     if (!report_.overflow) return say("", in_colour("fits", "32", options_.colour) + " in " + format_bytes(limit));
     const Overflow& overflow = *report_.overflow;
     const std::string where =
-        overflow.task == no_task
+        overflow.is_before_tasks()
             ? fmt::format("holds {} before the first task", format_bytes(overflow.needed))
             : fmt::format("needs {} at {}, when {} starts", format_bytes(overflow.needed),
                           format_duration(overflow.at - SimTime{}), to_string(graph_.schedule().task(overflow.task)));
@@ -433,7 +433,7 @@ private:
     if (advice.excess)
       advise(fmt::format("stage {} peaks {} over the limit: {}", index(advice.excess->stage),
                          format_bytes(advice.excess->over),
-                         advice.excess->before_tasks
+                         report_.overflow->is_before_tasks()
                              ? "no schedule lowers what it holds before its first task; more stages, or fewer layers "
                                "on this one"
                              : "fewer live activations (another schedule), recomputation, smaller microbatches, or "

@@ -212,7 +212,7 @@ private:
   [[nodiscard]] std::string nothing_to_take() const {
     if (!reasons_.least) return "nothing to recommend: no synchronous schedule is among them.";
     const Contender& least = at(*reasons_.least);
-    const bool before_tasks = least.report.overflow && least.report.overflow->task == no_task;
+    const bool before_tasks = least.report.overflow && least.report.overflow->is_before_tasks();
     return fmt::format(
         "nothing fits in {}: {} needs least, {}, which is {} too much; {}.", format_bytes(limit()), least.name,
         format_bytes(least.report.peak_bytes()), format_bytes(least.report.peak_bytes() - limit()),

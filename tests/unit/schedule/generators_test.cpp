@@ -175,6 +175,8 @@ TEST_CASE("An unknown schedule gets the nearest as hint, or our name for it") {
   CHECK(words("DualPipeV") == "`schedule`: unknown schedule 'DualPipeV' -- did you mean 'dualpipe-v'?");
   CHECK(words("ScheduleInterleaved1F1B") ==
         "`schedule`: unknown schedule 'ScheduleInterleaved1F1B' -- did you mean 'interleaved'?");
+  CHECK(words("ScheduleZeroBubble") ==
+        "`schedule`: unknown schedule 'ScheduleZeroBubble' -- did you mean 'zb-auto' or 'zb-h1' or 'zb-v'?");
   CHECK(words("ZB1P") == "`schedule`: unknown schedule 'ZB1P' -- did you mean 'zb-auto' or 'zb-h1'?");
   CHECK(words("GPipe!!!!!!") == "`schedule`: unknown schedule 'GPipe!!!!!!' -- 'ppsim list schedules' lists all; "
                                 "`schedule-file` reads other orders");

@@ -78,9 +78,6 @@ TEST_CASE("If memory is exceeded, advice names the stage and the excess") {
   REQUIRE(advice.excess);
   CHECK(index(advice.excess->stage) == 2);
   CHECK(advice.excess->over == Bytes{30});
-  CHECK(advice.excess->before_tasks);
-  outcome.report.overflow->task = make_id<TaskId>(3);
-  CHECK(!advice_of(outcome).excess->before_tasks);
 }
 
 TEST_CASE("A search is advised from 1 % above the bound") {

@@ -71,6 +71,7 @@ struct Overflow {
   TaskId task = no_task; ///< no_task: static memory alone is too large
   SimTime at{};
   Bytes needed{};
+  [[nodiscard]] bool is_before_tasks() const { return task == no_task; }
 };
 
 struct Report {

@@ -26,7 +26,6 @@ enum class NextStep : std::uint8_t {
 struct Excess {
   StageId stage{};
   Bytes over{};
-  bool before_tasks = false; ///< what it holds before its first task alone exceeds the limit
 };
 
 /// A change that was simulated and takes less time per microbatch.

@@ -192,5 +192,7 @@ void check_overlap(const RunSpec& spec, Problems& problems);
 /// The lowering named in `spec`; for `batched` Megatron-LM's, unless the schedule specifies its sends and receives
 /// (`has_own`). Empty: none.
 [[nodiscard]] std::string_view lowering_in(const NetworkSpec& spec, bool has_own = false);
+/// A note if `batched` is requested where `lowering` (empty: the schedule itself) places single sends and receives.
+[[nodiscard]] std::optional<std::string> note_on_batches(const RunSpec& spec, std::string_view lowering);
 
 } // namespace ppsim
