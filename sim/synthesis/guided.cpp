@@ -1,9 +1,38 @@
 #include "guided.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <limits>
+#include <utility>
 
 namespace ppsim::synthesis {
 namespace {
+
+/// A number per stage, and the first stage with the least of them: a tournament, each of its games won by one of two.
+class Tournament {
+public:
+  explicit Tournament(std::size_t stages) : leaves_{std::bit_ceil(stages)}, least_(2 * leaves_, never) {}
+
+  void set(std::size_t stage, std::int64_t value) {
+    std::size_t at = leaves_ + stage;
+    least_[at] = value;
+    while ((at /= 2) > 0) {
+      const std::int64_t least = std::min(least_[2 * at], least_[2 * at + 1]);
+      if (std::exchange(least_[at], least) == least) return;
+    }
+  }
+  [[nodiscard]] std::optional<std::size_t> first() const {
+    if (least_[1] == never) return std::nullopt;
+    std::size_t at = 1;
+    while (at < leaves_) at = least_[2 * at] == least_[1] ? 2 * at : 2 * at + 1;
+    return at - leaves_;
+  }
+  static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+
+private:
+  std::size_t leaves_;
+  std::vector<std::int64_t> least_; ///< below each game; the stages are the last half
+};
 
 /// The tasks of one view, placed one by one.
 class Board {
@@ -11,7 +40,7 @@ public:
   Board(const Views& views, const Guide& guide)
       : views_{views}, view_{views.view[guide.direction]}, guide_{guide}, next_(views.local.size()),
         arrived_(views.instance.tasks()), ready_(views.instance.tasks()), free_(views.on.size()),
-        held_(views.on.size()), order_(views.on.size()), choice_(views.on.size()) {
+        held_(views.on.size()), order_(views.on.size()), choice_(views.on.size()), ends_{views.on.size()} {
     for (std::size_t s = 0; s < next_.size(); ++s) ready_[s * views.m] = view_.release[s];
     find_chains();
   }
@@ -19,12 +48,9 @@ public:
   bool run() {
     for (std::size_t stage = 0; stage < free_.size(); ++stage) choose(stage);
     for (std::size_t placed = 0; placed < views_.instance.tasks(); ++placed) {
-      std::size_t first = none;
-      for (std::size_t stage = 0; stage < choice_.size(); ++stage)
-        if (choice_[stage].sequence != none && (first == none || choice_[stage].end < choice_[first].end))
-          first = stage;
-      if (first == none) return false;
-      place(first);
+      const std::optional<std::size_t> first = ends_.first();
+      if (!first) return false;
+      place(*first);
     }
     return true;
   }
@@ -39,11 +65,10 @@ public:
 private:
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
-  /// What a stage would place next, and when the first of what it could place would end.
+  /// What a stage would place next.
   struct Choice {
     std::size_t sequence = none;
     std::int64_t start = 0;
-    std::int64_t end = 0;
   };
   /// A sequence that takes memory, and what a task of it leads to on its stage until all of that is free again.
   struct Chain {
@@ -120,10 +145,11 @@ private:
     for (const std::uint32_t s : views_.on[stage]) {
       if (!can_place(s)) continue;
       const std::int64_t start = std::max(free_[stage], ready_[s * views_.m + next_[s]]);
-      candidates_.push_back({s, start, start + views_.duration(s)});
+      candidates_.push_back({s, start});
       first_start = std::min(first_start, start);
       first_end = std::min(first_end, start + views_.duration(s));
     }
+    ends_.set(stage, candidates_.empty() ? Tournament::never : first_end);
     if (candidates_.empty()) return;
     const std::int64_t last_start =
         first_start + static_cast<std::int64_t>(guide_.wait * static_cast<double>(first_end - first_start));
@@ -133,7 +159,7 @@ private:
       const std::int64_t urgency = guide_.urgency[each.sequence * views_.m + next_[each.sequence]];
       if (choice.sequence != none && urgency >= best) continue;
       best = urgency;
-      choice = {each.sequence, each.start, first_end};
+      choice = {each.sequence, each.start};
     }
   }
 
@@ -163,6 +189,7 @@ private:
   std::vector<std::int64_t> free_, held_;
   Order order_;
   std::vector<Choice> choice_;
+  Tournament ends_; ///< when the first of what a stage could place would end
   std::vector<Choice> candidates_;
   std::vector<std::vector<Chain>> chains_;
 };
