@@ -145,9 +145,9 @@ void note_topology(const Inputs& inputs, const PlanRequest& request) {
   const std::int64_t node = inputs.training.node_ranks();
   for (const std::int64_t tensor : request.choices.tensor)
     if (tensor > node && !inputs.training.tensor_link)
-      note(fmt::format(
-          "tp {} is larger than a node of {}, but uses the link within a node: --tensor-link ib-ndr says otherwise",
-          tensor, node));
+      note(fmt::format("tp {} is larger than a node of {} (--gpus-per-node): its collectives use ib-ndr, too; "
+                       "--tensor-link says otherwise",
+                       tensor, node));
   if (request.gpus > node && request.gpus % node != 0)
     note(fmt::format("--gpus: {} devices do not fill nodes of {} (--gpus-per-node)", request.gpus, node));
 }

@@ -158,7 +158,8 @@ constexpr std::array table{
            choice<&Training::dispatch_data_type, dispatch_data_types>,
            "data type in which tokens are sent to experts: bf16 (default) or fp8; results return in bf16"},
     Option{"gpus-per-node", "", S::model, A::required, "N", count<&Training::gpus_per_node, ModelLimits::ranks>,
-           "devices that the device's own link connects, for expert and context parallelism; default 8"},
+           "devices that the device's own link connects, for tensor, context and expert parallelism; default 8 (GB200: "
+           "72)"},
     Option{"data-parallel", "dp", S::model, A::required, "N", count<&Training::data_parallel, ModelLimits::ranks>,
            "copies of the pipeline that share a batch and reduce their gradients; default 1"},
     Option{"distributed-optimizer", "", S::model, A::required, "SWITCH",
@@ -187,7 +188,8 @@ constexpr std::array table{
     Option{"tensor-link", "", S::model, A::required, "NAME|FILE[,...]",
            set_measured_link<&Training::tensor_link, &I::tensor_link_files>,
            "link of tensor parallelism: a name ('ppsim list links'), or files of nccl-tests measured on it "
-           "(all_gather_perf, reduce_scatter_perf, all_reduce_perf); default: the device's"},
+           "(all_gather_perf, reduce_scatter_perf, all_reduce_perf); default: the device's, or "
+           "ib-ndr of all devices of a node if its ranks do not fit into one"},
     Option{"expert-link", "", S::model, A::required, "NAME|FILE[,...]",
            set_measured_link<&Training::expert_link, &I::expert_link_files>,
            "link of expert parallelism: a name or files of alltoall_perf; default: the device's within a node, ib-ndr "

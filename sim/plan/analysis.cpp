@@ -34,7 +34,8 @@ void scale_links(RunSpec& run, std::int64_t by) {
   training.data_link = scaled(training.data_link.value_or(standard_link()), by);
   for (std::optional<LinkSheet>* link : {&run.inter_node_link, &training.expert_link, &training.context_link})
     if (*link) *link = scaled(**link, by);
-  training.tensor_link = scaled(training.tensor_link.value_or(find_link(run.device_sheet->link)), by);
+  training.tensor_link =
+      scaled(training.tensor_link_of(training.tensor_parallel, find_link(run.device_sheet->link)), by);
 }
 
 struct ChangedConstant {

@@ -105,7 +105,8 @@ std::vector<std::string_view> void_options(const PlanRequest& request, const Con
   std::vector<std::string_view> list;
   const Degrees& degrees = configuration.degrees;
   if (degrees.context == 1) list.emplace_back("cp-comm-type");
-  if (degrees.context == 1 && model_of(request.run).experts == 0) list.emplace_back("gpus-per-node");
+  if (degrees.context == 1 && degrees.tensor == 1 && model_of(request.run).experts == 0)
+    list.emplace_back("gpus-per-node");
   if (configuration.keeping.kind != RecomputeKind::selective) list.emplace_back("recompute-modules");
   if (degrees.expert == 1) {
     list.emplace_back("moe-token-dispatcher");

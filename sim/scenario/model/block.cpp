@@ -102,7 +102,8 @@ Sizes::Sizes(const Model& shape, const Training& training, const LinkSheet& in_n
                                                                       : 2},
       flash{training.attention.value_or(shape.attention) == Attention::flash}, context_ranks{training.context_parallel},
       context_exchange{training.context_exchange.value_or(ContextExchange::p2p)},
-      tensor_link{training.tensor_link.value_or(in_node)},
+      node_link{training.tensor_link.value_or(in_node)}, tensor_link{training.tensor_link_of(tensor_ranks, in_node)},
+      expert_tensor_link{training.tensor_link_of(expert_tensor_ranks, in_node)},
       context_link{training.context_link.value_or(
           training.tensor_parallel * training.context_parallel <= training.node_ranks() ? in_node : standard_link())},
       expert_link{training.expert_link} {}

@@ -98,9 +98,11 @@ struct Sizes {
   bool flash;
   std::int64_t context_ranks;
   ContextExchange context_exchange;
+  LinkSheet node_link; ///< inside a node
   LinkSheet tensor_link;
+  LinkSheet expert_tensor_link;
   LinkSheet context_link;
-  std::optional<LinkSheet> expert_link; ///< none: the tensor-parallel link in a node, ib-ndr between nodes
+  std::optional<LinkSheet> expert_link; ///< none: the node's link in a node, ib-ndr between nodes
   /// This rank's share of a width split by tensor parallelism.
   [[nodiscard]] Int128 split(std::int64_t width) const { return width / tensor_ranks; }
   [[nodiscard]] Int128 vocab_share() const { return (model.vocab + tensor_ranks - 1) / tensor_ranks; }

@@ -152,19 +152,19 @@ Duration expert_exchange(const Sizes& sizes, Int128 bytes) {
   };
   if (sizes.expert_link) return exchange(*sizes.expert_link, ranks, bytes);
   const std::int64_t near = sizes.near_expert_ranks;
-  if (near == ranks) return exchange(sizes.tensor_link, near, bytes);
+  if (near == ranks) return exchange(sizes.node_link, near, bytes);
   // collective_time() omits data that stays on the rank; between nodes, data that stays on the node.
   const std::int64_t nodes = (ranks + near - 1) / near;
   if (!sizes.once_to_a_node)
-    return std::max(exchange(sizes.tensor_link, near, bytes * near / ranks), exchange(standard_link(), nodes, bytes));
+    return std::max(exchange(sizes.node_link, near, bytes * near / ranks), exchange(standard_link(), nodes, bytes));
   const Int128 once =
       bytes * nodes_of_token(sizes.model, nodes) / (Int128{whole_share} * sizes.model.experts_per_token);
-  return std::max(exchange(sizes.tensor_link, near, bytes), exchange(standard_link(), nodes, std::min(once, bytes)));
+  return std::max(exchange(sizes.node_link, near, bytes), exchange(standard_link(), nodes, std::min(once, bytes)));
 }
 
 void add_expert_tensor_collectives(Block& block, const Sizes& sizes, Int128 elements) {
   const auto time = [&](Collective collective) {
-    return checked_time(sizes.tensor_link, collective, sizes.expert_tensor_ranks, elements * sizes.element);
+    return checked_time(sizes.expert_tensor_link, collective, sizes.expert_tensor_ranks, elements * sizes.element);
   };
   const Duration scattered = time(Collective::reduce_scatter);
   const Duration both = time(Collective::all_gather) + scattered;

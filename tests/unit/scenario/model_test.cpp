@@ -361,6 +361,28 @@ TEST_CASE("Experts may be split over tensor-parallel ranks, and their exchange s
         2 * exchange_time(find_link("ib-ndr"), 2, Bytes{256}));
 }
 
+TEST_CASE("Tensor-parallel ranks that do not fit into a node use the network of all its devices") {
+  Training training{.tensor_parallel = 16};
+  const DeviceSheet& h100 = find_device("h100");
+  const auto collective_of = [&] {
+    return model_costs(find_model("llama-3-405b"), h100, training).dense_layer.forward_collective;
+  };
+  const auto four_exchanges = [](const LinkSheet& link) {
+    return 4 * exchange_time(link, 16, Bytes{8192 * 16384 * 2});
+  };
+  // ib-ndr reaches 40 GB/s of 50, and NVLink 4 369 of 450.
+  CHECK(collective_of() ==
+        four_exchanges({.name = "8 devices", .latency = 30us, .bandwidth = Bandwidth{320'000'000'000}}));
+  training.gpus_per_node = 12;
+  CHECK(collective_of() ==
+        four_exchanges({.name = "NVLink", .latency = 30us, .bandwidth = Bandwidth{369'000'000'000}}));
+  training.gpus_per_node = 72;
+  CHECK(collective_of() == four_exchanges(find_link("nvlink4")));
+  training.gpus_per_node = {};
+  training.tensor_link = find_link("ib-hdr");
+  CHECK(collective_of() == four_exchanges(find_link("ib-hdr")));
+}
+
 TEST_CASE("An exchange moves all but a rank's own share, with a latency for each doubling") {
   const LinkSheet link{.name = "x", .latency = 10us, .bandwidth = Bandwidth{1'000'000'000}};
   CHECK(exchange_time(link, 1, Bytes{1000}) == 0ns);

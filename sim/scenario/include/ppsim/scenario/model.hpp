@@ -122,13 +122,17 @@ struct Training {
   std::optional<ContextExchange> context_exchange = {}; ///< none: p2p
   std::optional<LinkSheet> context_link =
       {}; ///< none: the device's if tensor- and context-parallel ranks fit a node, otherwise ib-ndr
-  std::optional<LinkSheet> tensor_link = {}; ///< none: the device's
+  std::optional<LinkSheet> tensor_link = {}; ///< none: tensor_link_of()
   std::optional<LinkSheet> expert_link = {}; ///< none: the device's inside a node, ib-ndr between nodes
   std::optional<LinkSheet> data_link = {};   ///< none: ib-ndr
   [[nodiscard]] std::int64_t expert_tensor_ranks() const;
   /// The neighbouring ranks on one node among those that hold other experts.
   [[nodiscard]] std::int64_t near_expert_ranks() const;
   [[nodiscard]] std::int64_t node_ranks() const { return gpus_per_node.value_or(8); }
+  /// Between so many neighbouring ranks; `in_node`: the device's. Without a given link, rings over several nodes enter
+  /// each by one device and leave it by another, so that they use ib-ndr of all of them (NVIDIA/nccl-tests#290: 46 to
+  /// 48 GB/s for each 400 Gbit/s NIC; NVIDIA/nccl#495: 600 Gbit/s over eight of 100).
+  [[nodiscard]] LinkSheet tensor_link_of(std::int64_t ranks, const LinkSheet& in_node) const;
   [[nodiscard]] bool shards_gradients() const { return zero_stage.value_or(1) >= 2; }
   [[nodiscard]] bool shards_parameters() const { return zero_stage.value_or(1) >= 3; }
 };
