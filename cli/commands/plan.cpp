@@ -6,6 +6,7 @@
 #include "ppsim/base/words.hpp"
 #include "ppsim/runtime/launch.hpp"
 #include "ppsim/runtime/shared_work.hpp"
+#include "ppsim/study/build_scenario.hpp"
 #include "ppsim/study/compare.hpp"
 #include "ppsim/study/evaluate.hpp"
 #include "ppsim/traces/plan.hpp"
@@ -143,11 +144,11 @@ std::string command_line(const std::vector<std::string>& arguments) {
 /// Notes assumptions of a plan that the devices may not satisfy.
 void note_topology(const Inputs& inputs, const PlanRequest& request) {
   const std::int64_t node = inputs.training.node_ranks();
-  for (const std::int64_t tensor : request.choices.tensor)
-    if (tensor > node && !inputs.training.tensor_link)
-      note(fmt::format("tp {} is larger than a node of {} (--gpus-per-node): its collectives use ib-ndr, too; "
-                       "--tensor-link says otherwise",
-                       tensor, node));
+  for (const std::int64_t tensor : request.choices.tensor) {
+    Training training = inputs.training;
+    training.tensor_parallel = tensor;
+    if (tensor > node && !training.tensor_link) note(far_ranks_note("--tp", training));
+  }
   if (request.gpus > node && request.gpus % node != 0)
     note(fmt::format("--gpus: {} devices do not fill nodes of {} (--gpus-per-node)", request.gpus, node));
 }

@@ -188,8 +188,8 @@ constexpr std::array table{
     Option{"tensor-link", "", S::model, A::required, "NAME|FILE[,...]",
            set_measured_link<&Training::tensor_link, &I::tensor_link_files>,
            "link of tensor parallelism: a name ('ppsim list links'), or files of nccl-tests measured on it "
-           "(all_gather_perf, reduce_scatter_perf, all_reduce_perf); default: the device's, or "
-           "ib-ndr of all devices of a node if its ranks do not fit into one"},
+           "(all_gather_perf, reduce_scatter_perf, all_reduce_perf); default: the device's; for "
+           "ranks on several nodes ib-ndr of their devices on each"},
     Option{"expert-link", "", S::model, A::required, "NAME|FILE[,...]",
            set_measured_link<&Training::expert_link, &I::expert_link_files>,
            "link of expert parallelism: a name or files of alltoall_perf; default: the device's within a node, ib-ndr "

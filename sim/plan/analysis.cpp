@@ -27,15 +27,12 @@ LinkSheet scaled(LinkSheet link, std::int64_t by) {
   return link;
 }
 
-/// Scales the links between stages, of data and of tensor parallelism, including given ones.
+/// Scales all links, including given ones.
 void scale_links(RunSpec& run, std::int64_t by) {
-  Training& training = run.training;
   run.link = scaled(run.link.value_or(standard_link()), by);
-  training.data_link = scaled(training.data_link.value_or(standard_link()), by);
-  for (std::optional<LinkSheet>* link : {&run.inter_node_link, &training.expert_link, &training.context_link})
-    if (*link) *link = scaled(**link, by);
-  training.tensor_link =
-      scaled(training.tensor_link_of(training.tensor_parallel, find_link(run.device_sheet->link)), by);
+  if (run.inter_node_link) run.inter_node_link = scaled(*run.inter_node_link, by);
+  run.training.data_link = scaled(run.training.data_link.value_or(standard_link()), by);
+  run.training.link_ppm = whole_share / 100 * by;
 }
 
 struct ChangedConstant {

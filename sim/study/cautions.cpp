@@ -67,15 +67,6 @@ void note_measured_step(const RunSpec& spec, std::vector<std::string>& notes) {
                   spec.device_sheet->name));
 }
 
-void note_tensor_link(const RunSpec& spec, std::vector<std::string>& notes) {
-  const Training& training = spec.training;
-  if (!spec.model_shape || training.tensor_link || training.tensor_parallel <= training.node_ranks()) return;
-  notes.push_back(fmt::format(
-      "{}: {} ranks do not fit into a node of {} (`gpus-per-node`): their collectives use {} of "
-      "all its devices; `tensor-link` names another link",
-      spec.place_of("tensor-parallel"), training.tensor_parallel, training.node_ranks(), standard_link().name));
-}
-
 void note_memory(const RunSpec& spec, const Schedule& schedule, std::vector<std::string>& notes) {
   const auto splits = [&] {
     return std::ranges::any_of(schedule.tasks(), [](const Task& task) { return task.pass == Pass::weight_grad; });
@@ -218,7 +209,6 @@ std::vector<std::string> cautions(const RunSpec& spec, const BuiltRun& run) {
                                 spec.model_shape->layers));
   note_recompute(spec, scenario, notes);
   note_measured_step(spec, notes);
-  note_tensor_link(spec, notes);
   note_memory(spec, schedule, notes);
   note_collectives(spec, scenario, schedule, notes);
   std::ranges::move(link_notes(spec), std::back_inserter(notes));

@@ -98,6 +98,7 @@ struct Sizes {
   bool flash;
   std::int64_t context_ranks;
   ContextExchange context_exchange;
+  LinkSheet network;   ///< between nodes, of one device
   LinkSheet node_link; ///< inside a node
   LinkSheet tensor_link;
   LinkSheet expert_tensor_link;

@@ -156,10 +156,10 @@ Duration expert_exchange(const Sizes& sizes, Int128 bytes) {
   // collective_time() omits data that stays on the rank; between nodes, data that stays on the node.
   const std::int64_t nodes = (ranks + near - 1) / near;
   if (!sizes.once_to_a_node)
-    return std::max(exchange(sizes.node_link, near, bytes * near / ranks), exchange(standard_link(), nodes, bytes));
+    return std::max(exchange(sizes.node_link, near, bytes * near / ranks), exchange(sizes.network, nodes, bytes));
   const Int128 once =
       bytes * nodes_of_token(sizes.model, nodes) / (Int128{whole_share} * sizes.model.experts_per_token);
-  return std::max(exchange(sizes.node_link, near, bytes), exchange(standard_link(), nodes, std::min(once, bytes)));
+  return std::max(exchange(sizes.node_link, near, bytes), exchange(sizes.network, nodes, std::min(once, bytes)));
 }
 
 void add_expert_tensor_collectives(Block& block, const Sizes& sizes, Int128 elements) {

@@ -1,8 +1,7 @@
 // Converts a block's operations to costs of one rank of a device.
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <numeric>
 
 #include "block.hpp"
 #include "check.hpp"
@@ -246,12 +245,14 @@ std::int64_t Training::near_expert_ranks() const {
   return std::clamp<std::int64_t>(node_ranks() / expert_tensor_ranks(), 1, expert_parallel);
 }
 
-LinkSheet Training::tensor_link_of(std::int64_t ranks, const LinkSheet& in_node) const {
-  if (tensor_link) return *tensor_link;
-  if (ranks <= node_ranks()) return in_node;
-  const std::int64_t network = standard_link().reached_bandwidth().bytes_per_second() * node_ranks();
-  return {.name = fmt::format("{} x {}", node_ranks(), standard_link().name),
-          .latency = standard_link().latency,
+LinkSheet Training::link_between(std::int64_t ranks, const LinkSheet& in_node) const {
+  const bool fits = ranks <= node_ranks();
+  if (tensor_link && (!fits || tensor_parallel <= node_ranks())) return *tensor_link;
+  if (fits) return in_node;
+  // Neighbours have a multiple of that number on each node, and rings need as many devices on every node.
+  const std::int64_t devices = std::gcd(ranks, node_ranks());
+  const std::int64_t network = standard_link().reached_bandwidth().bytes_per_second() * devices;
+  return {.latency = standard_link().latency,
           .bandwidth = Bandwidth{std::min(network, in_node.reached_bandwidth().bytes_per_second())}};
 }
 

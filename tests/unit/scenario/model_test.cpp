@@ -361,26 +361,31 @@ TEST_CASE("Experts may be split over tensor-parallel ranks, and their exchange s
         2 * exchange_time(find_link("ib-ndr"), 2, Bytes{256}));
 }
 
-TEST_CASE("Tensor-parallel ranks that do not fit into a node use the network of all its devices") {
+TEST_CASE("Tensor-parallel ranks that do not fit into a node use the network of their devices on each") {
   Training training{.tensor_parallel = 16};
-  const DeviceSheet& h100 = find_device("h100");
-  const auto collective_of = [&] {
-    return model_costs(find_model("llama-3-405b"), h100, training).dense_layer.forward_collective;
+  const auto collective_on = [&](const char* device) {
+    return model_costs(find_model("llama-3-405b"), find_device(device), training).dense_layer.forward_collective;
   };
   const auto four_exchanges = [](const LinkSheet& link) {
     return 4 * exchange_time(link, 16, Bytes{8192 * 16384 * 2});
   };
-  // ib-ndr reaches 40 GB/s of 50, and NVLink 4 369 of 450.
-  CHECK(collective_of() ==
-        four_exchanges({.name = "8 devices", .latency = 30us, .bandwidth = Bandwidth{320'000'000'000}}));
-  training.gpus_per_node = 12;
-  CHECK(collective_of() ==
-        four_exchanges({.name = "NVLink", .latency = 30us, .bandwidth = Bandwidth{369'000'000'000}}));
+  const auto far = [](std::int64_t bandwidth) { return LinkSheet{.latency = 30us, .bandwidth = Bandwidth{bandwidth}}; };
+  // ib-ndr reaches 40 GB/s of 50; NVLink 4 369 of 450, and 160 of 200 on an H800.
+  CHECK(collective_on("h100") == four_exchanges(far(320'000'000'000)));
+  CHECK(collective_on("h800") == four_exchanges(far(160'000'000'000)));
+  training.gpus_per_node = 12; // 12 and 4
+  CHECK(collective_on("h100") == four_exchanges(far(160'000'000'000)));
   training.gpus_per_node = 72;
-  CHECK(collective_of() == four_exchanges(find_link("nvlink4")));
+  CHECK(collective_on("h100") == four_exchanges(find_link("nvlink4")));
   training.gpus_per_node = {};
+  training.link_ppm = 900'000;
+  CHECK(collective_on("h100") == four_exchanges(far(288'000'000'000)));
   training.tensor_link = find_link("ib-hdr");
-  CHECK(collective_of() == four_exchanges(find_link("ib-hdr")));
+  training.link_ppm = whole_share;
+  CHECK(collective_on("h100") == four_exchanges(find_link("ib-hdr")));
+  CHECK(training.link_between(1, find_link("nvlink4")) == find_link("nvlink4")); // it is not that in a node
+  training.tensor_parallel = 8;
+  CHECK(training.link_between(1, find_link("nvlink4")) == find_link("ib-hdr"));
 }
 
 TEST_CASE("An exchange moves all but a rank's own share, with a latency for each doubling") {

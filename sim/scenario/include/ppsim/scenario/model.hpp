@@ -105,6 +105,7 @@ struct Training {
   std::optional<Share> efficiency_ppm = {};
   /// Scales compute time, in millionths, to match a measured step (fit_measured_step()).
   std::int64_t compute_ppm = whole_share;
+  std::int64_t link_ppm = whole_share;              ///< scales the bandwidth of links inside a stage, in millionths
   std::int64_t gradient_bytes = 4;                  ///< per parameter
   std::optional<std::int64_t> optimizer_bytes = {}; ///< per parameter; none: Adam's, 12, with fp32 and tf32 8
   bool distributed_optimizer = true;                ///< its state is sharded over data-parallel ranks (ZeRO 1)
@@ -122,17 +123,17 @@ struct Training {
   std::optional<ContextExchange> context_exchange = {}; ///< none: p2p
   std::optional<LinkSheet> context_link =
       {}; ///< none: the device's if tensor- and context-parallel ranks fit a node, otherwise ib-ndr
-  std::optional<LinkSheet> tensor_link = {}; ///< none: tensor_link_of()
+  std::optional<LinkSheet> tensor_link = {}; ///< none: link_between()
   std::optional<LinkSheet> expert_link = {}; ///< none: the device's inside a node, ib-ndr between nodes
   std::optional<LinkSheet> data_link = {};   ///< none: ib-ndr
   [[nodiscard]] std::int64_t expert_tensor_ranks() const;
   /// The neighbouring ranks on one node among those that hold other experts.
   [[nodiscard]] std::int64_t near_expert_ranks() const;
   [[nodiscard]] std::int64_t node_ranks() const { return gpus_per_node.value_or(8); }
-  /// Between so many neighbouring ranks; `in_node`: the device's. Without a given link, rings over several nodes enter
-  /// each by one device and leave it by another, so that they use ib-ndr of all of them (NVIDIA/nccl-tests#290: 46 to
-  /// 48 GB/s for each 400 Gbit/s NIC; NVIDIA/nccl#495: 600 Gbit/s over eight of 100).
-  [[nodiscard]] LinkSheet tensor_link_of(std::int64_t ranks, const LinkSheet& in_node) const;
+  /// The link of collectives of so many neighbouring tensor-parallel ranks; `in_node`: the device's. Without a given
+  /// link, ranks that do not fit a node use ib-ndr of all devices that they have on each: NCCL runs several rings at
+  /// once (rates: NVIDIA/nccl-tests#290, 46 to 48 GB/s for each 400 Gbit/s NIC; NVIDIA/nccl#495 and #569).
+  [[nodiscard]] LinkSheet link_between(std::int64_t ranks, const LinkSheet& in_node) const;
   [[nodiscard]] bool shards_gradients() const { return zero_stage.value_or(1) >= 2; }
   [[nodiscard]] bool shards_parameters() const { return zero_stage.value_or(1) >= 3; }
 };

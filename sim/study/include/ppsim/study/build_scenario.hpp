@@ -25,5 +25,7 @@ namespace ppsim {
 
 /// Notes on measured collectives of links that are not used as measured.
 [[nodiscard]] std::vector<std::string> link_notes(const RunSpec& spec);
+/// That tensor-parallel ranks do not fit into a node.
+[[nodiscard]] std::string far_ranks_note(std::string_view place, const Training& training);
 
 } // namespace ppsim
