@@ -18,21 +18,11 @@ namespace {
 
 constexpr std::int64_t percent = 10; // the assumed error of a constant
 
-Bandwidth scaled(Bandwidth bandwidth, std::int64_t by) {
-  return Bandwidth{std::max<std::int64_t>(1, scale_rounded(bandwidth.bytes_per_second(), by, 100))};
-}
-
-LinkSheet scaled(LinkSheet link, std::int64_t by) {
-  link.bandwidth = scaled(link.bandwidth, by);
-  return link;
-}
-
 /// Scales all links, including given ones.
 void scale_links(RunSpec& run, std::int64_t by) {
-  run.link = scaled(run.link.value_or(standard_link()), by);
-  if (run.inter_node_link) run.inter_node_link = scaled(*run.inter_node_link, by);
-  run.training.data_link = scaled(run.training.data_link.value_or(standard_link()), by);
   run.training.link_ppm = whole_share / 100 * by;
+  run.link = run.link.value_or(standard_link()).scaled(run.training.link_ppm);
+  if (run.inter_node_link) run.inter_node_link = run.inter_node_link->scaled(run.training.link_ppm);
 }
 
 struct ChangedConstant {

@@ -86,16 +86,6 @@ void Block::launch(std::int64_t in_forward, std::int64_t in_input_grad, std::int
   weight_grad.launches += in_weight_grad;
 }
 
-namespace {
-
-LinkSheet scaled(LinkSheet link, std::int64_t ppm) {
-  link.bandwidth =
-      Bandwidth{std::max<std::int64_t>(1, scale_rounded(link.bandwidth.bytes_per_second(), ppm, whole_share))};
-  return link;
-}
-
-} // namespace
-
 Sizes::Sizes(const Model& shape, const Training& training, const LinkSheet& in_node)
     : model{shape}, sequence{training.sequence_length > 0 ? training.sequence_length : shape.sequence_length},
       tokens{training.microbatch_size * sequence / training.context_parallel},
@@ -112,16 +102,16 @@ Sizes::Sizes(const Model& shape, const Training& training, const LinkSheet& in_n
                                                                       : 2},
       flash{training.attention.value_or(shape.attention) == Attention::flash}, context_ranks{training.context_parallel},
       context_exchange{training.context_exchange.value_or(ContextExchange::p2p)},
-      network{scaled(standard_link(), training.link_ppm)},
-      node_link{scaled(training.link_between(1, in_node), training.link_ppm)},
-      tensor_link{scaled(training.link_between(tensor_ranks, in_node), training.link_ppm)},
-      expert_tensor_link{scaled(training.link_between(expert_tensor_ranks, in_node), training.link_ppm)},
-      context_link{scaled(
-          training.context_link.value_or(training.tensor_parallel * training.context_parallel <= training.node_ranks()
-                                             ? in_node
-                                             : standard_link()),
-          training.link_ppm)} {
-  if (training.expert_link) expert_link = scaled(*training.expert_link, training.link_ppm);
+      network{standard_link().scaled(training.link_ppm)},
+      node_link{training.link_between(1, in_node).scaled(training.link_ppm)},
+      tensor_link{training.link_between(tensor_ranks, in_node).scaled(training.link_ppm)},
+      expert_tensor_link{training.link_between(expert_tensor_ranks, in_node).scaled(training.link_ppm)},
+      context_link{training.context_link
+                       .value_or(training.tensor_parallel * training.context_parallel <= training.node_ranks()
+                                     ? in_node
+                                     : standard_link())
+                       .scaled(training.link_ppm)} {
+  if (training.expert_link) expert_link = training.expert_link->scaled(training.link_ppm);
 }
 
 namespace {

@@ -284,7 +284,7 @@ ParameterCount count_parameters(const Model& model) {
 ModelCosts model_costs(const Model& model, const DeviceSheet& device, const Training& training) {
   model::check(model, device, training);
   const Sizes sizes{model, training, find_link(device.link)};
-  const LinkSheet& data_link = training.data_link ? *training.data_link : standard_link();
+  const LinkSheet data_link = training.data_link.value_or(standard_link()).scaled(training.link_ppm);
   const Pricing pricing{device, training, data_link};
 
   ModelCosts costs;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
@@ -58,6 +59,12 @@ const Entry& find(std::span<const Entry> entries, std::string_view what, std::st
 
 Bandwidth LinkSheet::reached_bandwidth() const {
   return Bandwidth{scale_rounded(bandwidth.bytes_per_second(), reached, whole_share)};
+}
+
+LinkSheet LinkSheet::scaled(std::int64_t ppm) const {
+  LinkSheet link = *this;
+  link.bandwidth = Bandwidth{std::max<std::int64_t>(1, scale_rounded(bandwidth.bytes_per_second(), ppm, whole_share))};
+  return link;
 }
 
 std::int64_t DeviceSheet::flops_per_second(DataType type) const {

@@ -105,7 +105,7 @@ struct Training {
   std::optional<Share> efficiency_ppm = {};
   /// Scales compute time, in millionths, to match a measured step (fit_measured_step()).
   std::int64_t compute_ppm = whole_share;
-  std::int64_t link_ppm = whole_share;              ///< scales the bandwidth of links inside a stage, in millionths
+  std::int64_t link_ppm = whole_share;              ///< scales the bandwidth of all links below, in millionths
   std::int64_t gradient_bytes = 4;                  ///< per parameter
   std::optional<std::int64_t> optimizer_bytes = {}; ///< per parameter; none: Adam's, 12, with fp32 and tf32 8
   bool distributed_optimizer = true;                ///< its state is sharded over data-parallel ranks (ZeRO 1)
