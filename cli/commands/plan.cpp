@@ -143,12 +143,12 @@ std::string command_line(const std::vector<std::string>& arguments) {
 
 /// Notes assumptions of a plan that the devices may not satisfy.
 void note_topology(const Inputs& inputs, const PlanRequest& request) {
-  const std::int64_t node = inputs.training.node_ranks();
+  Training training = inputs.training;
   for (const std::int64_t tensor : request.choices.tensor) {
-    Training training = inputs.training;
     training.tensor_parallel = tensor;
-    if (tensor > node && !training.tensor_link) note(far_ranks_note("--tp", training));
+    if (const auto words = far_ranks_note("--tp", training)) note(*words);
   }
+  const std::int64_t node = training.node_ranks();
   if (request.gpus > node && request.gpus % node != 0)
     note(fmt::format("--gpus: {} devices do not fill nodes of {} (--gpus-per-node)", request.gpus, node));
 }

@@ -136,7 +136,8 @@ std::string cost_source(const RunSpec& spec) {
   return text;
 }
 
-std::string far_ranks_note(std::string_view place, const Training& training) {
+std::optional<std::string> far_ranks_note(std::string_view place, const Training& training) {
+  if (training.tensor_link || training.tensor_parallel <= training.node_ranks()) return std::nullopt;
   return fmt::format(
       "{}: {} ranks do not fit into a node of {} (`gpus-per-node`): their collectives have {}'s latency, "
       "and its bandwidth of each of their devices on a node; `tensor-link` takes what nccl-tests measured",
@@ -146,8 +147,7 @@ std::string far_ranks_note(std::string_view place, const Training& training) {
 std::vector<std::string> link_notes(const RunSpec& spec) {
   std::vector<std::string> notes;
   if (!spec.model_shape || !spec.device_sheet) return notes;
-  if (!spec.training.tensor_link && spec.training.tensor_parallel > spec.training.node_ranks())
-    notes.push_back(far_ranks_note(spec.place_of("tensor-parallel"), spec.training));
+  if (auto note = far_ranks_note(spec.place_of("tensor-parallel"), spec.training)) notes.push_back(*std::move(note));
   for (const CollectiveNote& note : collective_notes(model_of(spec), spec.training))
     notes.push_back(fmt::format("{}: {}", spec.place_of(note.field), note.what));
   return notes;

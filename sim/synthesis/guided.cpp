@@ -31,7 +31,7 @@ public:
 
 private:
   std::size_t leaves_;
-  std::vector<std::int64_t> least_; ///< below each game; the stages are the last half
+  std::vector<std::int64_t> least_; ///< of the stages below each game; the last half are the stages' own
 };
 
 /// The tasks of one view, placed one by one.
@@ -140,7 +140,7 @@ private:
     Choice& choice = choice_[stage];
     choice = {};
     std::int64_t first_start = unlimited;
-    std::int64_t first_end = unlimited;
+    std::int64_t first_end = Tournament::never;
     candidates_.clear();
     for (const std::uint32_t s : views_.on[stage]) {
       if (!can_place(s)) continue;
@@ -149,7 +149,7 @@ private:
       first_start = std::min(first_start, start);
       first_end = std::min(first_end, start + views_.duration(s));
     }
-    ends_.set(stage, candidates_.empty() ? Tournament::never : first_end);
+    ends_.set(stage, first_end);
     if (candidates_.empty()) return;
     const std::int64_t last_start =
         first_start + static_cast<std::int64_t>(guide_.wait * static_cast<double>(first_end - first_start));
@@ -159,7 +159,7 @@ private:
       const std::int64_t urgency = guide_.urgency[each.sequence * views_.m + next_[each.sequence]];
       if (choice.sequence != none && urgency >= best) continue;
       best = urgency;
-      choice = {each.sequence, each.start};
+      choice = each;
     }
   }
 

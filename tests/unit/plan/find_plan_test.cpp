@@ -311,6 +311,17 @@ TEST_CASE("Terms of a step add up to it, and less memory is never faster") {
     if (change.winner) CHECK(change.best->figure <= change.winner->figure);
 }
 
+TEST_CASE("Slower links are never faster, even between ranks on several nodes") {
+  PlanRequest request = small(16, 16, gibibytes(80));
+  request.choices.schedules = {"1f1b"};
+  request.choices.tensor = {16};
+  const RankedPlan plan = find_plan(request, {.threads = 2});
+  const PlanAnalysis analysis = analyse_plan(request, plan, {.threads = 2});
+  REQUIRE(analysis.changes.size() == 5);
+  CHECK(analysis.changes[2].best->figure > plan.rows.front().figure);
+  CHECK(analysis.changes[3].best->figure < plan.rows.front().figure);
+}
+
 std::vector<std::size_t> layers_of(const Layout& layout) {
   std::vector<std::size_t> layers;
   for (const ChunkBlocks& blocks : layout) layers.push_back(blocks.layers);

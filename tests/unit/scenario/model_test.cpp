@@ -388,6 +388,25 @@ TEST_CASE("Tensor-parallel ranks that do not fit into a node use the network of 
   CHECK(training.link_between(1, find_link("nvlink4")) == find_link("ib-hdr"));
 }
 
+TEST_CASE("All links of a training can be scaled") {
+  const auto layer_of = [](Training training, std::int64_t link_ppm) {
+    training.link_ppm = link_ppm;
+    return model_costs(find_model("deepseek-v3"), find_device("h800"), training).moe_layer;
+  };
+  const auto is_slower = [&](const Training& training) {
+    const BlockCosts fast = layer_of(training, whole_share);
+    const BlockCosts slow = layer_of(training, whole_share / 2);
+    return slow.forward > fast.forward || slow.forward_collective > fast.forward_collective;
+  };
+  CHECK_FALSE(is_slower({}));
+  CHECK(is_slower({.tensor_parallel = 2}));
+  CHECK(is_slower({.context_parallel = 16}));
+  CHECK(is_slower({.context_parallel = 16, .context_link = find_link("ib-hdr")}));
+  CHECK(is_slower({.expert_parallel = 4, .data_parallel = 4}));
+  CHECK(is_slower({.expert_parallel = 64, .data_parallel = 64}));
+  CHECK(is_slower({.expert_parallel = 64, .data_parallel = 64, .expert_link = find_link("ib-hdr")}));
+}
+
 TEST_CASE("An exchange moves all but a rank's own share, with a latency for each doubling") {
   const LinkSheet link{.name = "x", .latency = 10us, .bandwidth = Bandwidth{1'000'000'000}};
   CHECK(exchange_time(link, 1, Bytes{1000}) == 0ns);

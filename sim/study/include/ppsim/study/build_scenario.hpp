@@ -23,9 +23,9 @@ namespace ppsim {
 /// The origin of the costs in words: the user's own, then computed ones with their basis, then given ones.
 [[nodiscard]] std::string cost_source(const RunSpec& spec);
 
-/// Notes on measured collectives of links that are not used as measured.
+/// Notes on collectives: far_ranks_note(), and those that are not used as measured.
 [[nodiscard]] std::vector<std::string> link_notes(const RunSpec& spec);
-/// That tensor-parallel ranks do not fit into a node.
-[[nodiscard]] std::string far_ranks_note(std::string_view place, const Training& training);
+/// That tensor-parallel ranks do not fit into a node, if they do not, and no link is given.
+[[nodiscard]] std::optional<std::string> far_ranks_note(std::string_view place, const Training& training);
 
 } // namespace ppsim
