@@ -102,7 +102,7 @@ PlanRequest request_of(const Inputs& inputs) {
 std::vector<std::string> arguments_of(const Inputs& inputs, const PlanRequest& request,
                                       const Configuration& configuration) {
   std::vector<std::string> arguments;
-  const std::vector<std::string_view> left_out = void_options(request, configuration);
+  const std::vector<std::string_view> left_out = void_options(configuration);
   const auto chosen = configuration.options();
   for (const Assignment& flag : inputs.flags) {
     const auto is_chosen = [&](const auto& option) { return option.first == flag.option->name; };

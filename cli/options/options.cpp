@@ -158,8 +158,7 @@ constexpr std::array table{
            choice<&Training::dispatch_data_type, dispatch_data_types>,
            "data type in which tokens are sent to experts: bf16 (default) or fp8; results return in bf16"},
     Option{"gpus-per-node", "", S::model, A::required, "N", count<&Training::gpus_per_node, ModelLimits::ranks>,
-           "devices that the device's own link connects, for tensor, context and expert parallelism; default 8 (GB200: "
-           "72)"},
+           "devices that the device's own link connects; default 8 (GB200: 72)"},
     Option{"data-parallel", "dp", S::model, A::required, "N", count<&Training::data_parallel, ModelLimits::ranks>,
            "copies of the pipeline that share a batch and reduce their gradients; default 1"},
     Option{"distributed-optimizer", "", S::model, A::required, "SWITCH",
@@ -197,11 +196,11 @@ constexpr std::array table{
     Option{"context-link", "", S::model, A::required, "NAME|FILE[,...]",
            set_measured_link<&Training::context_link, &I::context_link_files>,
            "link of context parallelism: a name or files of all_gather_perf, reduce_scatter_perf, alltoall_perf; "
-           "default: the device's if its ranks fit into a node, else ib-ndr"},
+           "default: the device's if its ranks fit into a node, else ib-ndr (all_gather: as --data-link)"},
     Option{"data-link", "", S::model, A::required, "NAME|FILE[,...]",
            set_measured_link<&Training::data_link, &I::data_link_files>,
            "link of data parallelism: a name or files of reduce_scatter_perf, all_gather_perf, all_reduce_perf; "
-           "default ib-ndr"},
+           "default: the device's if its ranks fit into a node, else ib-ndr of their devices on each"},
 
     Option{"forward", "", S::costs, A::required, "TIME[,...]", set_list<&I::forward>,
            "forward time of a stage for one microbatch; or one value per chunk (P*V values), or per chunk and "

@@ -101,12 +101,11 @@ std::vector<std::pair<std::string_view, std::string>> Configuration::options() c
   return list;
 }
 
-std::vector<std::string_view> void_options(const PlanRequest& request, const Configuration& configuration) {
+std::vector<std::string_view> void_options(const Configuration& configuration) {
   std::vector<std::string_view> list;
   const Degrees& degrees = configuration.degrees;
   if (degrees.context == 1) list.emplace_back("cp-comm-type");
-  if (degrees.context == 1 && degrees.tensor == 1 && model_of(request.run).experts == 0)
-    list.emplace_back("gpus-per-node");
+  if (degrees.tensor == 1 && degrees.context == 1 && degrees.data == 1) list.emplace_back("gpus-per-node");
   if (configuration.keeping.kind != RecomputeKind::selective) list.emplace_back("recompute-modules");
   if (degrees.expert == 1) {
     list.emplace_back("moe-token-dispatcher");
@@ -126,7 +125,7 @@ namespace {
 /// The common options, without those that do not apply to this configuration.
 RunSpec without_void_options(const PlanRequest& request, const Configuration& configuration) {
   RunSpec spec = request.run;
-  for (const std::string_view option : void_options(request, configuration)) {
+  for (const std::string_view option : void_options(configuration)) {
     if (const auto said = spec.where.find(option); said != spec.where.end()) spec.where.erase(said);
     if (option == "cp-comm-type") spec.training.context_exchange.reset();
     if (option == "recompute-modules") spec.training.recompute_modules.reset();

@@ -86,6 +86,18 @@ void Block::launch(std::int64_t in_forward, std::int64_t in_input_grad, std::int
   weight_grad.launches += in_weight_grad;
 }
 
+namespace {
+
+/// A ring of neighbours (p2p) and exchanges of all with all cross nodes by one device's network.
+LinkSheet context_link_of(const Training& training, const LinkSheet& in_node) {
+  if (training.context_link) return *training.context_link;
+  const Training::Ranks ranks = training.context_ranks();
+  const bool is_gathered = training.context_exchange.value_or(ContextExchange::p2p) == ContextExchange::all_gather;
+  return is_gathered || training.fit_in_node(ranks) ? training.link_between(ranks, in_node) : standard_link();
+}
+
+} // namespace
+
 Sizes::Sizes(const Model& shape, const Training& training, const LinkSheet& in_node)
     : model{shape}, sequence{training.sequence_length > 0 ? training.sequence_length : shape.sequence_length},
       tokens{training.microbatch_size * sequence / training.context_parallel},
@@ -103,14 +115,10 @@ Sizes::Sizes(const Model& shape, const Training& training, const LinkSheet& in_n
       flash{training.attention.value_or(shape.attention) == Attention::flash}, context_ranks{training.context_parallel},
       context_exchange{training.context_exchange.value_or(ContextExchange::p2p)},
       network{standard_link().scaled(training.link_ppm)},
-      node_link{training.link_between(1, in_node).scaled(training.link_ppm)},
-      tensor_link{training.link_between(tensor_ranks, in_node).scaled(training.link_ppm)},
-      expert_tensor_link{training.link_between(expert_tensor_ranks, in_node).scaled(training.link_ppm)},
-      context_link{training.context_link
-                       .value_or(training.tensor_parallel * training.context_parallel <= training.node_ranks()
-                                     ? in_node
-                                     : standard_link())
-                       .scaled(training.link_ppm)} {
+      node_link{training.node_link(in_node).scaled(training.link_ppm)},
+      tensor_link{training.link_between({tensor_ranks, 1}, in_node).scaled(training.link_ppm)},
+      expert_tensor_link{training.link_between({expert_tensor_ranks, 1}, in_node).scaled(training.link_ppm)},
+      context_link{context_link_of(training, in_node).scaled(training.link_ppm)} {
   if (training.expert_link) expert_link = training.expert_link->scaled(training.link_ppm);
 }
 

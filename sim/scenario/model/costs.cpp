@@ -25,8 +25,9 @@ std::int64_t flops_of(const Work& work) {
 /// Converts work to time and weights to bytes.
 class Pricing {
 public:
-  Pricing(const DeviceSheet& device, const Training& training, const LinkSheet& data_link)
-      : device_{device}, training_{training}, data_link_{data_link} {}
+  Pricing(const DeviceSheet& device, const Training& training)
+      : device_{device}, training_{training}, data_{replicas(training.data_ranks())},
+        expert_data_{replicas(training.expert_data_ranks())} {}
 
   /// Matrix products at their rate plus the time for their operands, then all other operations at memory bandwidth; at
   /// least the host's launch time (`launch` per operation). Fused attention computes half of a causal mask's scores. If
@@ -88,10 +89,8 @@ public:
 
   /// Parameters with gradients and optimizer state, and the work after a step's tasks.
   void add_weights(const Weights& weights, BlockCosts& costs) const {
-    const std::int64_t ranks = training_.data_parallel * training_.context_parallel;
-    add_group(weights.dense, ranks, costs);
-    add_group(weights.expert,
-              ranks * training_.tensor_parallel / (training_.expert_parallel * training_.expert_tensor_ranks()), costs);
+    add_group(weights.dense, data_, costs);
+    add_group(weights.expert, expert_data_, costs);
   }
 
   /// Sharded gradients are reduced in each backward, after the layer's weight gradients; sharded parameters are
@@ -116,6 +115,17 @@ public:
   [[nodiscard]] std::int64_t parameter_bytes() const { return is_wide() ? 4 : 2; }
 
 private:
+  /// Ranks with the same parameters, and their link.
+  struct Replicas {
+    std::int64_t count;
+    LinkSheet link;
+  };
+  [[nodiscard]] Replicas replicas(Training::Ranks ranks) const {
+    const LinkSheet link =
+        training_.data_link ? *training_.data_link : training_.link_between(ranks, find_link(device_.link));
+    return {ranks.count, link.scaled(training_.link_ppm)};
+  }
+
   [[nodiscard]] bool is_wide() const {
     return training_.data_type == DataType::tf32 || training_.data_type == DataType::fp32;
   }
@@ -127,8 +137,8 @@ private:
     return in_range(Duration{static_cast<std::int64_t>(std::min(time, Int128{max_duration.count()} + 1))});
   }
 
-  /// Parameters replicated on `ranks` ranks.
-  void add_group(Int128 parameters, std::int64_t ranks, BlockCosts& costs) const {
+  void add_group(Int128 parameters, const Replicas& replicas, BlockCosts& costs) const {
+    const std::int64_t ranks = replicas.count;
     const std::int64_t optimizer_bytes = training_.optimizer_bytes.value_or(is_wide() ? 8 : 12);
     const std::int64_t owners = training_.distributed_optimizer ? ranks : 1;
     const Int128 owned = (parameters + owners - 1) / owners;
@@ -142,19 +152,20 @@ private:
     if (ranks > 1 && training_.shards_gradients()) costs.unsharded += gradients;
     costs.optimizer_bytes += Bytes{in_range(owned * optimizer_bytes)};
     const Collective reduced = training_.distributed_optimizer ? Collective::reduce_scatter : Collective::all_reduce;
-    costs.reduce += in_range(collective_time(data_link_, reduced, ranks, gradients));
+    costs.reduce += in_range(collective_time(replicas.link, reduced, ranks, gradients));
     // Gradients are zeroed, read for their norm, read and written for clipping, and read; the state is read and
     // written; the parameters are written.
     costs.optimizer += corrected(at_rate(
         held_gradients * training_.gradient_bytes +
             owned * (4 * training_.gradient_bytes + 2 * optimizer_bytes + parameter_bytes()),
         device_.memory_bandwidth.bytes_per_second(), training_.efficiency_ppm.value_or(device_.reached.memory)));
-    costs.gather += in_range(collective_time(data_link_, Collective::all_gather, owners, weights));
+    costs.gather += in_range(collective_time(replicas.link, Collective::all_gather, owners, weights));
   }
 
   const DeviceSheet& device_;
   const Training& training_;
-  const LinkSheet& data_link_;
+  Replicas data_;
+  Replicas expert_data_;
 };
 
 BlockCosts priced(const Block& block, const Pricing& pricing) {
@@ -245,15 +256,26 @@ std::int64_t Training::near_expert_ranks() const {
   return std::clamp<std::int64_t>(node_ranks() / expert_tensor_ranks(), 1, expert_parallel);
 }
 
-LinkSheet Training::link_between(std::int64_t ranks, const LinkSheet& in_node) const {
-  const bool fits = ranks <= node_ranks();
-  if (tensor_link && (!fits || tensor_parallel <= node_ranks())) return *tensor_link;
-  if (fits) return in_node;
-  // Neighbours have a multiple of that number on each node, and rings need as many devices on every node.
-  const std::int64_t devices = std::gcd(ranks, node_ranks());
+Training::Ranks Training::expert_data_ranks() const {
+  const std::int64_t stride = expert_parallel * expert_tensor_ranks();
+  return {data_parallel * context_parallel * tensor_parallel / stride, stride};
+}
+
+const LinkSheet& Training::node_link(const LinkSheet& in_node) const {
+  return tensor_link && tensor_parallel <= node_ranks() ? *tensor_link : in_node;
+}
+
+LinkSheet Training::link_between(Ranks ranks, const LinkSheet& in_node) const {
+  const LinkSheet& in = node_link(in_node);
+  if (fit_in_node(ranks)) return in;
+  if (tensor_link && tensor_parallel > node_ranks() && ranks.stride == 1) return *tensor_link;
+  const std::int64_t near = node_ranks() / ranks.stride;
+  if (near <= 1) return standard_link();
+  // They have a multiple of that number on each node, and rings need as many devices on every node.
+  const std::int64_t devices = std::gcd(ranks.count, near);
   const std::int64_t network = standard_link().reached_bandwidth().bytes_per_second() * devices;
   return {.latency = standard_link().latency,
-          .bandwidth = Bandwidth{std::min(network, in_node.reached_bandwidth().bytes_per_second())}};
+          .bandwidth = Bandwidth{std::min(network, in.reached_bandwidth().bytes_per_second())}};
 }
 
 std::int64_t Training::expert_tensor_ranks() const {
@@ -284,8 +306,7 @@ ParameterCount count_parameters(const Model& model) {
 ModelCosts model_costs(const Model& model, const DeviceSheet& device, const Training& training) {
   model::check(model, device, training);
   const Sizes sizes{model, training, find_link(device.link)};
-  const LinkSheet data_link = training.data_link.value_or(standard_link()).scaled(training.link_ppm);
-  const Pricing pricing{device, training, data_link};
+  const Pricing pricing{device, training};
 
   ModelCosts costs;
   if (!training.efficiency_ppm) costs.pass = pricing.corrected(device.reached.pass);

@@ -383,9 +383,65 @@ TEST_CASE("Tensor-parallel ranks that do not fit into a node use the network of 
   training.tensor_link = find_link("ib-hdr");
   training.link_ppm = whole_share;
   CHECK(collective_on("h100") == four_exchanges(find_link("ib-hdr")));
-  CHECK(training.link_between(1, find_link("nvlink4")) == find_link("nvlink4")); // it is not that in a node
+  CHECK(training.node_link(find_link("nvlink4")) == find_link("nvlink4")); // it is not that in a node
   training.tensor_parallel = 8;
-  CHECK(training.link_between(1, find_link("nvlink4")) == find_link("ib-hdr"));
+  CHECK(training.node_link(find_link("nvlink4")) == find_link("ib-hdr"));
+}
+
+TEST_CASE("Ranks with the same parameters use the node's link in a node, and their devices' network between nodes") {
+  const auto reduce_of = [](const char* model, const Training& training) {
+    const ModelCosts costs = model_costs(find_model(model), find_device("h100"), training);
+    return (costs.moe_layer.parameters > 0 ? costs.moe_layer : costs.dense_layer).reduce;
+  };
+  const auto exchange = [](std::int64_t ranks, const LinkSheet& link, std::int64_t parameters) {
+    return exchange_time(link, ranks, Bytes{4 * parameters});
+  };
+  const LinkSheet node = find_link("nvlink4"), network = find_link("ib-ndr");
+  const auto networks = [](std::int64_t bandwidth) {
+    return LinkSheet{.latency = 30us, .bandwidth = Bandwidth{bandwidth}};
+  };
+  const std::int64_t layer = 218'112'000; // of llama-3-8b
+  const auto dense = [&](const Training& training) { return reduce_of("llama-3-8b", training); };
+  const auto split = [&](std::int64_t tensor) { // norms are on every rank
+    return (layer - 8192) / tensor + 8192;
+  };
+  CHECK(dense({.data_parallel = 8}) == exchange(8, node, layer));
+  CHECK(dense({.tensor_parallel = 2, .context_parallel = 2, .data_parallel = 2}) == exchange(4, node, split(2)));
+  CHECK(dense({.data_parallel = 16}) == exchange(16, networks(320'000'000'000), layer));
+  CHECK(dense({.data_parallel = 12}) == exchange(12, networks(160'000'000'000), layer)); // 8 and 4
+  CHECK(dense({.tensor_parallel = 4, .data_parallel = 4}) == exchange(4, networks(80'000'000'000), split(4)));
+  CHECK(dense({.tensor_parallel = 8, .data_parallel = 4}) == exchange(4, network, split(8)));
+  CHECK(dense({.data_parallel = 16, .gpus_per_node = 72}) == exchange(16, node, layer));
+  CHECK(dense({.data_parallel = 8, .data_link = network}) == exchange(8, network, layer));
+  CHECK(dense({.data_parallel = 8, .tensor_link = network}) == exchange(8, network, layer)); // the node's
+
+  // Every expert is on data_parallel / expert_parallel ranks, expert_parallel devices apart.
+  const auto moe = [&](std::int64_t data, std::int64_t expert) {
+    return reduce_of("deepseek-v3", {.expert_parallel = expert, .data_parallel = data});
+  };
+  const std::int64_t experts = 256LL * 3 * 7168 * 2048;
+  const auto kept = [&](std::int64_t data, std::int64_t expert, const LinkSheet& link, const LinkSheet& between) {
+    return exchange(data, link,
+                    model_costs(find_model("deepseek-v3"), find_device("h100"), {}).moe_layer.parameters - experts) +
+           exchange(data / expert, between, experts / expert);
+  };
+  CHECK(moe(8, 2) == kept(8, 2, node, node));
+  CHECK(moe(16, 8) == kept(16, 8, networks(320'000'000'000), network));
+  CHECK(moe(16, 4) == kept(16, 4, networks(320'000'000'000), networks(80'000'000'000)));
+}
+
+TEST_CASE("Rings that gather a sequence between nodes use the network of their devices on each, others of one") {
+  const auto gathered = [](ContextExchange exchange, std::int64_t ranks) {
+    Training training{.context_parallel = ranks, .context_exchange = exchange};
+    return model_costs(find_model("llama-3-8b"), find_device("h100"), training).dense_layer.forward_collective;
+  };
+  const auto bytes = [](std::int64_t heads, std::int64_t ranks) { return Bytes{2 * heads * 128 * 8192 / ranks}; };
+  const LinkSheet far{.latency = 30us, .bandwidth = Bandwidth{320'000'000'000}};
+  CHECK(gathered(ContextExchange::all_gather, 8) == exchange_time(find_link("nvlink4"), 8, bytes(16, 1)));
+  CHECK(gathered(ContextExchange::all_gather, 16) == exchange_time(far, 16, bytes(16, 1)));
+  const Training training{.context_parallel = 8, .gpus_per_node = 4, .context_exchange = ContextExchange::a2a};
+  CHECK(model_costs(find_model("llama-3-8b"), find_device("h100"), training).dense_layer.forward_collective ==
+        exchange_time(find_link("ib-ndr"), 8, bytes(32 + 32 + 16, 8)));
 }
 
 TEST_CASE("All links of a training can be scaled") {

@@ -82,8 +82,7 @@ struct PlanRequest {
 };
 
 /// Common options that do not apply to this configuration, because it has nothing to exchange; its run omits them.
-[[nodiscard]] std::vector<std::string_view> void_options(const PlanRequest& request,
-                                                         const Configuration& configuration);
+[[nodiscard]] std::vector<std::string_view> void_options(const Configuration& configuration);
 
 /// The number of steps to sample for a run: enough for the slowest of its copies. None if nothing varies.
 [[nodiscard]] std::optional<std::size_t> samples_of(const PlanRequest& request, const Degrees& degrees);
