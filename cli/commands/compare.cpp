@@ -158,6 +158,13 @@ void check_options(const Inputs& inputs) {
                                              "give FILE.csv; --json has the rows as JSON"}};
 }
 
+/// Whether the schedule file, the first candidate, does not run, so that others alone are compared.
+bool is_order_refused(const Inputs& inputs, const ComparedRuns& compared) {
+  const std::vector<NotApplicable>& refused = compared.comparison.not_applicable;
+  return inputs.order != nullptr &&
+         std::ranges::find(refused, compared.candidates.front().name, &NotApplicable::name) != refused.end();
+}
+
 ExitCode run(const Inputs& inputs) {
   check_options(inputs);
   if (inputs.vary) return run_variation(inputs);
@@ -180,7 +187,7 @@ ExitCode run(const Inputs& inputs) {
   write_outputs(outputs, shown, inputs);
   if (!stdout_taken)
     write_file("-", viz::comparison_text(comparison, shown.recommendation, terminal_options()), "comparison");
-  const bool fails = taken != nullptr && holds_any(inputs, *taken);
+  const bool fails = (taken != nullptr && holds_any(inputs, *taken)) || is_order_refused(inputs, shown);
   return !fails && std::ranges::any_of(comparison.contenders, &Contender::fits) ? ExitCode::done : ExitCode::no;
 }
 
@@ -202,17 +209,17 @@ constexpr std::array examples{
 
 } // namespace
 
-const Command definition{
-    .name = "compare",
-    .summary = "compare schedules: which is fastest, what it needs, whether it fits (exit status 3 when none fits)",
-    .usage = "ppsim compare --stages P --mb M [--vpp V,...] [--schedules NAME,...] [options]",
-    .argument = "",
-    .argument_help = "",
-    .makes_run = true,
-    .sections = sections,
-    .extra = extra,
-    .except = except,
-    .examples = examples,
-    .run = run};
+const Command definition{.name = "compare",
+                         .summary = "compare schedules: which is fastest, what it needs, whether it fits (exit status "
+                                    "3 when none fits, or a schedule file does not run)",
+                         .usage = "ppsim compare --stages P --mb M [--vpp V,...] [--schedules NAME,...] [options]",
+                         .argument = "",
+                         .argument_help = "",
+                         .makes_run = true,
+                         .sections = sections,
+                         .extra = extra,
+                         .except = except,
+                         .examples = examples,
+                         .run = run};
 
 } // namespace ppsim::cli::compare_command

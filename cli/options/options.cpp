@@ -234,7 +234,7 @@ constexpr std::array table{
     Option{"head", "", S::costs, A::required, "FORWARD[,BACKWARD]", set_list<&I::head>,
            "time that output layer and loss add to the last chunk; its backward is half weight gradient, by default "
            "twice as long as the forward"},
-    Option{"recompute", "", S::costs, A::required, "KIND", choice<&I::recompute, recomputations>,
+    Option{"recompute", "recompute-granularity", S::costs, A::required, "KIND", choice<&I::recompute, recomputations>,
            "activations that a backward recomputes: none (default); selective: some, see --recompute-time and "
            "--checkpoint-bytes; full: all except the input of a chunk",
            "recompute-time,checkpoint-bytes,microbatches-without-recompute"},

@@ -140,6 +140,11 @@ std::size_t count_schedules(const std::vector<Candidate>& candidates, const std:
   throw Error{deadlocks ? ExitCode::no : ExitCode::bad_input, std::move(problems)};
 }
 
+std::string without_start(std::string text, std::string_view start) {
+  if (text.starts_with(start)) text.erase(0, start.size());
+  return text;
+}
+
 /// If no run is sampled, the figure is unknown for all.
 void check_sampled(const RunSpec& spec, const Comparison& comparison) {
   const auto is_known = [&](const Contender& each) { return comparison.figure_of(each).has_value(); };
@@ -211,11 +216,12 @@ ComparedRuns compare(const RunSpec& spec, std::size_t threads, const Watch& watc
   compared.notes = collect_notes(compared.candidates, notes);
   for (std::size_t position = 0; position < trials.size(); ++position) {
     Trial& trial = trials[position];
+    const std::string& name = compared.candidates[position].name; // a file's is also the place of its problems
     if (trial.contender)
       compared.comparison.contenders.push_back(std::move(*trial.contender));
     else
       compared.comparison.not_applicable.push_back(
-          {compared.candidates[position].name, reason_of(*trial.error), trial.is_held_by_transfers});
+          {name, without_start(reason_of(*trial.error), name + ": "), trial.is_held_by_transfers});
   }
   if (first->moves_for_free)
     compared.notes.emplace_back("transfers take no time, so more chunks per stage always gain; `comm`, or `latency` "

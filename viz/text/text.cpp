@@ -376,7 +376,7 @@ private:
       say("what if",
           fmt::format("{}: {} ({}{:.1f} %)", words, format_duration(*time), change > 0 ? "+" : "", 100 * change + 0.0));
     };
-    line("without communication", report_.what_if.no_communication);
+    line("without transfers", report_.what_if.no_communication);
     line("with equal stages", report_.what_if.equal_stages);
     line("without recomputation", report_.what_if.no_recompute);
   }

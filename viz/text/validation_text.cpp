@@ -18,7 +18,7 @@
 //   ...
 //     was: measured; error: (predicted - measured) / measured
 //
-//     pass  tasks  median       was  longer by  95 % within
+//     pass  tasks  median       was  is off by  95 % within
 //     F        16    1 ms  1.014 ms    +1.40 %       80.0 %
 //   ...
 //
@@ -148,7 +148,7 @@ private:
 
   [[nodiscard]] std::vector<TableColumn> pass_columns() const {
     std::vector<TableColumn> columns{{"pass", {}, 0, true}, {"tasks", {}},     {"median", {}},
-                                     {"was", {}},           {"longer by", {}}, {"95 % within", {}}};
+                                     {"was", {}},           {"is off by", {}}, {"95 % within", {}}};
     for (const PassError& error : validation_.passes) {
       columns[0].cells.emplace_back(1, letter(error.pass));
       columns[1].cells.push_back(fmt::format("{}", error.tasks));
