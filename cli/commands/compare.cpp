@@ -158,13 +158,6 @@ void check_options(const Inputs& inputs) {
                                              "give FILE.csv; --json has the rows as JSON"}};
 }
 
-/// Whether the schedule file, the first candidate, does not run, so that others alone are compared.
-bool is_order_refused(const Inputs& inputs, const ComparedRuns& compared) {
-  const std::vector<NotApplicable>& refused = compared.comparison.not_applicable;
-  return inputs.order != nullptr &&
-         std::ranges::find(refused, compared.candidates.front().name, &NotApplicable::name) != refused.end();
-}
-
 ExitCode run(const Inputs& inputs) {
   check_options(inputs);
   if (inputs.vary) return run_variation(inputs);
@@ -187,7 +180,7 @@ ExitCode run(const Inputs& inputs) {
   write_outputs(outputs, shown, inputs);
   if (!stdout_taken)
     write_file("-", viz::comparison_text(comparison, shown.recommendation, terminal_options()), "comparison");
-  const bool fails = (taken != nullptr && holds_any(inputs, *taken)) || is_order_refused(inputs, shown);
+  const bool fails = (taken != nullptr && holds_any(inputs, *taken)) || shown.order_refused;
   return !fails && std::ranges::any_of(comparison.contenders, &Contender::fits) ? ExitCode::done : ExitCode::no;
 }
 

@@ -50,7 +50,7 @@ ExitCode run_variation(const Inputs& inputs) {
   if (!stdout_taken) write_file("-", viz::variation_text(varied.variation, terminal_options()), "variation");
   const bool fits =
       std::ranges::any_of(varied.variation.best, [](const BestStretch& best) { return best.line.has_value(); });
-  return fits ? ExitCode::done : ExitCode::no;
+  return fits && !varied.order_refused ? ExitCode::done : ExitCode::no;
 }
 
 } // namespace ppsim::cli

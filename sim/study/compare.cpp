@@ -140,11 +140,6 @@ std::size_t count_schedules(const std::vector<Candidate>& candidates, const std:
   throw Error{deadlocks ? ExitCode::no : ExitCode::bad_input, std::move(problems)};
 }
 
-std::string without_start(std::string text, std::string_view start) {
-  if (text.starts_with(start)) text.erase(0, start.size());
-  return text;
-}
-
 /// If no run is sampled, the figure is unknown for all.
 void check_sampled(const RunSpec& spec, const Comparison& comparison) {
   const auto is_known = [&](const Contender& each) { return comparison.figure_of(each).has_value(); };
@@ -179,12 +174,14 @@ std::vector<std::string> collect_notes(const std::vector<Candidate>& candidates,
   return notes;
 }
 
-std::string reason_of(const Error& error) {
+std::string reason_of(const Error& error, std::string_view known_place) {
   std::string reason;
   const std::vector<Problem>& problems = error.problems();
   for (std::size_t i = 0; i < problems.size(); ++i) {
     const auto& [where, what, hint] = problems[i];
-    reason += fmt::format("{}{}: {}", reason.empty() ? "" : "; ", where, what);
+    if (!reason.empty()) reason += "; ";
+    if (where != known_place) reason += where + ": ";
+    reason += what;
     const bool is_said_behind = i + 1 < problems.size() && problems[i + 1].hint == hint;
     if (!hint.empty() && !is_said_behind) reason += fmt::format(" ({})", hint);
   }
@@ -216,13 +213,13 @@ ComparedRuns compare(const RunSpec& spec, std::size_t threads, const Watch& watc
   compared.notes = collect_notes(compared.candidates, notes);
   for (std::size_t position = 0; position < trials.size(); ++position) {
     Trial& trial = trials[position];
-    const std::string& name = compared.candidates[position].name; // a file's is also the place of its problems
+    const std::string& name = compared.candidates[position].name;
     if (trial.contender)
       compared.comparison.contenders.push_back(std::move(*trial.contender));
     else
-      compared.comparison.not_applicable.push_back(
-          {name, without_start(reason_of(*trial.error), name + ": "), trial.is_held_by_transfers});
+      compared.comparison.not_applicable.push_back({name, reason_of(*trial.error, name), trial.is_held_by_transfers});
   }
+  compared.order_refused = spec.order != nullptr && !trials.front().contender;
   if (first->moves_for_free)
     compared.notes.emplace_back("transfers take no time, so more chunks per stage always gain; `comm`, or `latency` "
                                 "and `bandwidth`, gives their time");

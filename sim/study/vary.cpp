@@ -79,7 +79,7 @@ std::vector<std::string> notes_on_missing(const std::vector<Candidate>& first, c
     try {
       (void)evaluate(candidate.spec);
     } catch (const Error& error) {
-      notes.push_back(fmt::format("{} does not apply: {}", candidate.name, reason_of(error)));
+      notes.push_back(fmt::format("{} does not apply: {}", candidate.name, reason_of(error, candidate.name)));
     }
   }
   return notes;
@@ -149,6 +149,8 @@ Varied vary(const RunSpec& given, const VaryOptions& options, const Watch& watch
     (void)compare(by_value.spec_at(axis.from), options.threads); // throws with the reason
   if (!varied.variation.lines.empty()) describe(spec, varied.variation);
   for (std::size_t line = 0; line < names.size(); ++line) keep_common(first_notes[line], last_notes[line]);
+  const auto is_order = [&](const VariationLine& line) { return line.name == first->front().name; };
+  varied.order_refused = spec.order != nullptr && std::ranges::none_of(varied.variation.lines, is_order);
   varied.notes = collect_notes(*first, first_notes);
   std::ranges::move(notes_on_missing(*first, varied.variation), std::back_inserter(varied.notes));
   if (std::ranges::none_of(varied.variation.lines, changes))

@@ -21,6 +21,7 @@ struct ComparedRuns {
   Comparison comparison;
   std::vector<Candidate> candidates;
   std::vector<std::string> notes; ///< for users: each once, with the candidates it applies to unless it applies to all
+  bool order_refused = false;     ///< the given order, the first candidate, is not applicable
   /// The candidate with the same name.
   [[nodiscard]] const Candidate& candidate_of(const Contender& contender) const;
 };
@@ -40,7 +41,7 @@ void check_figure(const RunSpec& spec);
                                                      std::span<const std::optional<std::vector<std::string>>> said);
 
 /// The whole error in one line: "`mb`: must be at least 8, got 4 (give at least 8)". Equal consecutive hints appear
-/// once.
-[[nodiscard]] std::string reason_of(const Error& error);
+/// once, and `known_place` not at all.
+[[nodiscard]] std::string reason_of(const Error& error, std::string_view known_place = {});
 
 } // namespace ppsim
