@@ -137,9 +137,9 @@ std::string cost_source(const RunSpec& spec) {
 }
 
 std::optional<std::string> far_ranks_note(std::string_view place, const Training& training) {
-  if (training.tensor_link || training.tensor_parallel <= training.node_ranks()) return std::nullopt;
+  if (training.tensor_link || training.fit_in_node({training.tensor_parallel, 1})) return std::nullopt;
   return fmt::format(
-      "{}: {} ranks do not fit into a node of {} (`gpus-per-node`): their collectives have {}'s latency, "
+      "{}: {} ranks are on several nodes of {} (`gpus-per-node`): their collectives have {}'s latency, "
       "and its bandwidth of each of their devices on a node; `tensor-link` takes what nccl-tests measured",
       place, training.tensor_parallel, training.node_ranks(), standard_link().name);
 }

@@ -88,6 +88,14 @@ void Block::launch(std::int64_t in_forward, std::int64_t in_input_grad, std::int
 
 namespace {
 
+/// That of tensor-parallel ranks, which are neighbours: of all, of those that share an expert, or of one, inside a
+/// node.
+LinkSheet tensor_link_of(const Training& training, std::int64_t ranks, const LinkSheet& in_node) {
+  const Training::Ranks group{ranks, 1}, all{training.tensor_parallel, 1};
+  if (training.tensor_link && training.fit_in_node(group) == training.fit_in_node(all)) return *training.tensor_link;
+  return training.link_between(group, in_node);
+}
+
 /// A ring of neighbours (p2p) and exchanges of all with all cross nodes by one device's network.
 LinkSheet context_link_of(const Training& training, const LinkSheet& in_node) {
   if (training.context_link) return *training.context_link;
@@ -115,9 +123,9 @@ Sizes::Sizes(const Model& shape, const Training& training, const LinkSheet& in_n
       flash{training.attention.value_or(shape.attention) == Attention::flash}, context_ranks{training.context_parallel},
       context_exchange{training.context_exchange.value_or(ContextExchange::p2p)},
       network{standard_link().scaled(training.link_ppm)},
-      node_link{training.node_link(in_node).scaled(training.link_ppm)},
-      tensor_link{training.link_between({tensor_ranks, 1}, in_node).scaled(training.link_ppm)},
-      expert_tensor_link{training.link_between({expert_tensor_ranks, 1}, in_node).scaled(training.link_ppm)},
+      node_link{tensor_link_of(training, 1, in_node).scaled(training.link_ppm)},
+      tensor_link{tensor_link_of(training, tensor_ranks, in_node).scaled(training.link_ppm)},
+      expert_tensor_link{tensor_link_of(training, expert_tensor_ranks, in_node).scaled(training.link_ppm)},
       context_link{context_link_of(training, in_node).scaled(training.link_ppm)} {
   if (training.expert_link) expert_link = training.expert_link->scaled(training.link_ppm);
 }

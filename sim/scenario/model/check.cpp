@@ -142,8 +142,10 @@ void check_expert_parallel(const Model& model, const Training& training, Problem
     if (given && model.experts == 0) problems.add(field, fmt::format("{} has no experts", model.name), "leave it out");
   };
   refuse_without_experts("`expert-tensor-parallel`", training.expert_tensor_parallel.has_value());
-  if (training.gpus_per_node && training.tensor_parallel * training.context_parallel * training.data_parallel == 1)
-    problems.add("`gpus-per-node`", "`tensor-parallel`, `context-parallel` and `data-parallel` are 1", "leave it out");
+  if (training.gpus_per_node && training.devices_of_stage() == 1)
+    problems.add("`gpus-per-node`",
+                 "a stage is one device: `tensor-parallel`, `context-parallel` and `data-parallel` are 1",
+                 "leave it out");
   refuse_without_experts("`moe-token-dispatcher`", training.token_dispatcher.has_value());
   refuse_without_experts("`moe-dispatch-data-type`", training.dispatch_data_type.has_value());
   const auto refuse_without_exchange = [&](const char* field, bool given) {

@@ -28,8 +28,8 @@ struct CollectiveUse {
   std::int64_t ranks;
 };
 
-/// The collectives of a training over links that it names (of a node: `tensor-link`). Gathering and scattering belong
-/// together; they are an all-reduce if `whole`.
+/// The collectives of a training over links that it names. Gathering and scattering belong together; they are an
+/// all-reduce if `whole`.
 std::vector<CollectiveUse> uses_of(const Model& model, const Training& training) {
   std::vector<CollectiveUse> uses;
   const auto add = [&](std::string_view field, const std::optional<LinkSheet>& link, Collective collective,
@@ -42,26 +42,19 @@ std::vector<CollectiveUse> uses_of(const Model& model, const Training& training)
     add(field, link, Collective::all_gather, ranks);
     add(field, link, Collective::reduce_scatter, ranks);
   };
-  // In a node without a link of its own: over that of the node.
-  const auto named = [&](std::string_view field, const std::optional<LinkSheet>& link, Training::Ranks ranks) {
-    const bool of_node = !link && training.fit_in_node(ranks) && training.tensor_parallel <= training.node_ranks();
-    return of_node ? NamedLink{"tensor-link", &training.tensor_link} : NamedLink{field, &link};
-  };
-  const auto add_data = [&](Training::Ranks ranks) {
-    const auto [field, link] = named("data-link", training.data_link, ranks);
-    add_sums(field, *link, !training.distributed_optimizer, ranks.count);
-  };
+  const std::int64_t split = training.expert_tensor_ranks();
+  const std::int64_t replicas = training.data_parallel * training.context_parallel;
   add_sums("tensor-link", training.tensor_link, !training.sequence_parallel, training.tensor_parallel);
-  add_data(training.data_ranks());
-  const auto [context_field, context_link] = named("context-link", training.context_link, training.context_ranks());
+  add_sums("data-link", training.data_link, !training.distributed_optimizer, replicas);
   const ContextExchange exchange = training.context_exchange.value_or(ContextExchange::p2p);
   if (exchange == ContextExchange::all_gather)
-    add_sums(context_field, *context_link, false, training.context_parallel);
+    add_sums("context-link", training.context_link, false, training.context_parallel);
   else if (exchange == ContextExchange::a2a)
-    add(context_field, *context_link, Collective::all_to_all, training.context_parallel);
+    add("context-link", training.context_link, Collective::all_to_all, training.context_parallel);
   if (model.experts == 0) return uses;
-  add_sums("tensor-link", training.tensor_link, false, training.expert_tensor_ranks());
-  add_data(training.expert_data_ranks());
+  add_sums("tensor-link", training.tensor_link, false, split);
+  add_sums("data-link", training.data_link, !training.distributed_optimizer,
+           replicas * training.tensor_parallel / (training.expert_parallel * split));
   if (training.expert_link)
     add("expert-link", training.expert_link, Collective::all_to_all, training.expert_parallel);
   else

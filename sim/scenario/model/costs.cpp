@@ -261,21 +261,17 @@ Training::Ranks Training::expert_data_ranks() const {
   return {data_parallel * context_parallel * tensor_parallel / stride, stride};
 }
 
-const LinkSheet& Training::node_link(const LinkSheet& in_node) const {
-  return tensor_link && tensor_parallel <= node_ranks() ? *tensor_link : in_node;
+std::int64_t Training::on_each_node(Ranks ranks) const {
+  std::int64_t near = std::clamp<std::int64_t>(node_ranks() / ranks.stride, 1, ranks.count);
+  while (ranks.count % near != 0) --near;
+  return near;
 }
 
 LinkSheet Training::link_between(Ranks ranks, const LinkSheet& in_node) const {
-  const LinkSheet& in = node_link(in_node);
-  if (fit_in_node(ranks)) return in;
-  if (tensor_link && tensor_parallel > node_ranks() && ranks.stride == 1) return *tensor_link;
-  const std::int64_t near = node_ranks() / ranks.stride;
-  if (near <= 1) return standard_link();
-  // They have a multiple of that number on each node, and rings need as many devices on every node.
-  const std::int64_t devices = std::gcd(ranks.count, near);
-  const std::int64_t network = standard_link().reached_bandwidth().bytes_per_second() * devices;
+  if (fit_in_node(ranks)) return in_node;
+  const std::int64_t network = standard_link().reached_bandwidth().bytes_per_second() * on_each_node(ranks);
   return {.latency = standard_link().latency,
-          .bandwidth = Bandwidth{std::min(network, in.reached_bandwidth().bytes_per_second())}};
+          .bandwidth = Bandwidth{std::min(network, in_node.reached_bandwidth().bytes_per_second())}};
 }
 
 std::int64_t Training::expert_tensor_ranks() const {

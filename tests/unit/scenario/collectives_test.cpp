@@ -132,14 +132,6 @@ TEST_CASE("Collectives that are not used as measured are noted for each link") {
             {.expert_parallel = 4, .data_parallel = 4, .expert_link = link_of({measured(Collective::all_to_all, 0)})},
             find_model("deepseek-v3")) ==
         std::vector<std::string>{"expert-link: all-to-all.txt does not say how many ranks it is for: assuming 4"});
-  // In a node, data-parallel ranks reduce over its link, which tensor-parallel ranks measured.
-  const Training in_node{.tensor_parallel = 2,
-                         .data_parallel = 4,
-                         .tensor_link =
-                             link_of({measured(Collective::all_gather, 2), measured(Collective::reduce_scatter, 2)})};
-  CHECK(notes_of(in_node) ==
-        std::vector<std::string>{"tensor-link: all-gather.txt is for 2 ranks: using the same bus bandwidth for 4",
-                                 "tensor-link: reduce-scatter.txt is for 2 ranks: using the same bus bandwidth for 4"});
   // A shipped table is not a file of a user's.
   LinkSheet shipped = link_of({measured(Collective::all_reduce, 2)});
   shipped.measured.front().source.clear();

@@ -42,7 +42,8 @@ TEST_CASE("Values that do not fit together are refused with the nearest ones tha
               "`tensor-parallel` 1"});
   CHECK(refused(find_model("llama-3-8b"), {.expert_tensor_parallel = 1, .gpus_per_node = 4}) ==
         Lines{"`expert-tensor-parallel`: llama-3-8b has no experts -- leave it out",
-              "`gpus-per-node`: `tensor-parallel`, `context-parallel` and `data-parallel` are 1 -- leave it out"});
+              "`gpus-per-node`: a stage is one device: `tensor-parallel`, `context-parallel` and `data-parallel` are 1 "
+              "-- leave it out"});
   CHECK(refused(find_model("deepseek-v3"), {.dispatch_data_type = DataType::fp8}) ==
         Lines{"`moe-dispatch-data-type`: tokens are sent nowhere: `expert-parallel` is 1 -- leave it out"});
   CHECK(refused(find_model("llama-3-8b"), {.distributed_optimizer = false, .zero_stage = 2}) ==

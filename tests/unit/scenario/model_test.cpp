@@ -373,7 +373,9 @@ TEST_CASE("Tensor-parallel ranks that do not fit into a node use the network of 
   // ib-ndr reaches 40 GB/s of 50; NVLink 4 369 of 450, and 160 of 200 on an H800.
   CHECK(collective_on("h100") == four_exchanges(far(320'000'000'000)));
   CHECK(collective_on("h800") == four_exchanges(far(160'000'000'000)));
-  training.gpus_per_node = 12; // 12 and 4
+  training.gpus_per_node = 12; // 8 on each
+  CHECK(collective_on("h100") == four_exchanges(far(320'000'000'000)));
+  training.gpus_per_node = 7; // 4 on each
   CHECK(collective_on("h100") == four_exchanges(far(160'000'000'000)));
   training.gpus_per_node = 72;
   CHECK(collective_on("h100") == four_exchanges(find_link("nvlink4")));
@@ -383,9 +385,6 @@ TEST_CASE("Tensor-parallel ranks that do not fit into a node use the network of 
   training.tensor_link = find_link("ib-hdr");
   training.link_ppm = whole_share;
   CHECK(collective_on("h100") == four_exchanges(find_link("ib-hdr")));
-  CHECK(training.node_link(find_link("nvlink4")) == find_link("nvlink4")); // it is not that in a node
-  training.tensor_parallel = 8;
-  CHECK(training.node_link(find_link("nvlink4")) == find_link("ib-hdr"));
 }
 
 TEST_CASE("Ranks with the same parameters use the node's link in a node, and their devices' network between nodes") {
@@ -408,12 +407,17 @@ TEST_CASE("Ranks with the same parameters use the node's link in a node, and the
   CHECK(dense({.data_parallel = 8}) == exchange(8, node, layer));
   CHECK(dense({.tensor_parallel = 2, .context_parallel = 2, .data_parallel = 2}) == exchange(4, node, split(2)));
   CHECK(dense({.data_parallel = 16}) == exchange(16, networks(320'000'000'000), layer));
-  CHECK(dense({.data_parallel = 12}) == exchange(12, networks(160'000'000'000), layer)); // 8 and 4
+  CHECK(dense({.data_parallel = 12}) == exchange(12, networks(240'000'000'000), layer)); // 6 on each
   CHECK(dense({.tensor_parallel = 4, .data_parallel = 4}) == exchange(4, networks(80'000'000'000), split(4)));
   CHECK(dense({.tensor_parallel = 8, .data_parallel = 4}) == exchange(4, network, split(8)));
   CHECK(dense({.data_parallel = 16, .gpus_per_node = 72}) == exchange(16, node, layer));
   CHECK(dense({.data_parallel = 8, .data_link = network}) == exchange(8, network, layer));
-  CHECK(dense({.data_parallel = 8, .tensor_link = network}) == exchange(8, network, layer)); // the node's
+  CHECK(dense({.tensor_parallel = 4, .data_parallel = 3}) == exchange(3, networks(40'000'000'000), split(4)));
+  CHECK(dense({.data_parallel = 13}) == exchange(13, network, layer));
+  const LinkSheet limited = networks(node.reached_bandwidth().bytes_per_second()); // 64 networks would be faster
+  CHECK(dense({.data_parallel = 128, .gpus_per_node = 72}) == exchange(128, limited, layer));
+  CHECK(dense({.data_parallel = 8, .tensor_link = network}) == exchange(8, node, layer));
+  CHECK(dense({.data_parallel = 8, .distributed_optimizer = false}) == 2 * exchange(8, node, layer));
 
   // Every expert is on data_parallel / expert_parallel ranks, expert_parallel devices apart.
   const auto moe = [&](std::int64_t data, std::int64_t expert) {
@@ -427,7 +431,29 @@ TEST_CASE("Ranks with the same parameters use the node's link in a node, and the
   };
   CHECK(moe(8, 2) == kept(8, 2, node, node));
   CHECK(moe(16, 8) == kept(16, 8, networks(320'000'000'000), network));
+  CHECK(moe(8, 1) == kept(8, 1, node, node));
   CHECK(moe(16, 4) == kept(16, 4, networks(320'000'000'000), networks(80'000'000'000)));
+}
+
+TEST_CASE("Ranks with the same experts skip those with others, and larger nodes never slow ranks down") {
+  const Training::Ranks ranks =
+      Training{.tensor_parallel = 4, .expert_parallel = 2, .expert_tensor_parallel = 2, .data_parallel = 4}
+          .expert_data_ranks();
+  CHECK(ranks.count == 4);
+  CHECK(ranks.stride == 4);
+  const LinkSheet node = find_link("nvlink4");
+  for (const std::int64_t stride : {1, 2, 3, 4, 8})
+    for (std::int64_t count = 1; count <= 40; ++count) {
+      std::int64_t before = 0;
+      for (std::int64_t devices = 1; devices <= 80; ++devices) {
+        const LinkSheet link = Training{.gpus_per_node = devices}.link_between({count, stride}, node);
+        const std::int64_t bandwidth = link.reached_bandwidth().bytes_per_second();
+        CAPTURE(stride, count, devices);
+        REQUIRE(bandwidth >= before);
+        REQUIRE((link == node) == (count * stride <= devices || count == 1));
+        before = bandwidth;
+      }
+    }
 }
 
 TEST_CASE("Rings that gather a sequence between nodes use the network of their devices on each, others of one") {

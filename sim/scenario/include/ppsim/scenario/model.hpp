@@ -121,16 +121,16 @@ struct Training {
   /// a distributed optimizer.
   std::optional<std::int64_t> zero_stage = {};
   std::optional<ContextExchange> context_exchange = {}; ///< none: p2p
-  std::optional<LinkSheet> context_link = {}; ///< none: link_between(), and between nodes ib-ndr for p2p and a2a
-  std::optional<LinkSheet> tensor_link = {};  ///< none: link_between()
-  std::optional<LinkSheet> expert_link = {};  ///< none: the device's inside a node, ib-ndr between nodes
-  std::optional<LinkSheet> data_link = {};    ///< none: link_between()
+  std::optional<LinkSheet> context_link = {};           ///< none: link_between(); between nodes ib-ndr for p2p and a2a
+  std::optional<LinkSheet> tensor_link = {};            ///< none: link_between(). Also of experts inside a node
+  std::optional<LinkSheet> expert_link = {};            ///< none: the node's inside a node, ib-ndr between nodes
+  std::optional<LinkSheet> data_link = {};              ///< none: link_between()
   [[nodiscard]] std::int64_t expert_tensor_ranks() const;
   /// The neighbouring ranks on one node among those that hold other experts.
   [[nodiscard]] std::int64_t near_expert_ranks() const;
   [[nodiscard]] std::int64_t node_ranks() const { return gpus_per_node.value_or(8); }
   /// Ranks of a collective, `stride` devices apart. Tensor-parallel ranks are neighbours; context-parallel ones, and
-  /// those of both that reduce gradients, come next (Megatron-LM's default order, tp-cp-ep-dp-pp).
+  /// those of both that reduce gradients, come next, stages last (Megatron-LM's default order, tp-cp-ep-dp-pp).
   struct Ranks {
     std::int64_t count;
     std::int64_t stride;
@@ -139,12 +139,13 @@ struct Training {
   [[nodiscard]] Ranks data_ranks() const { return {data_parallel * context_parallel, tensor_parallel}; }
   /// Those that hold the same experts.
   [[nodiscard]] Ranks expert_data_ranks() const;
-  [[nodiscard]] bool fit_in_node(Ranks ranks) const { return ranks.count <= node_ranks() / ranks.stride; }
-  /// The link of a node: `tensor_link` if it is that, otherwise `in_node`, the device's.
-  [[nodiscard]] const LinkSheet& node_link(const LinkSheet& in_node) const;
-  /// The link of collectives in rings. Ranks that do not fit a node use ib-ndr of all devices that they have on each:
-  /// NCCL runs several rings at once (rates: NVIDIA/nccl-tests#290, 46 to 48 GB/s for each 400 Gbit/s NIC;
-  /// NVIDIA/nccl#495 and #569).
+  [[nodiscard]] std::int64_t devices_of_stage() const { return tensor_parallel * context_parallel * data_parallel; }
+  /// Each node has an equal number of them, as many as fit: other devices of a node are idle or hold other groups.
+  [[nodiscard]] std::int64_t on_each_node(Ranks ranks) const;
+  [[nodiscard]] bool fit_in_node(Ranks ranks) const { return on_each_node(ranks) == ranks.count; }
+  /// The link of their collectives in rings; `in_node`: the device's. Ranks on several nodes use ib-ndr of all devices
+  /// that they have on each: NCCL runs several rings at once (rates: NVIDIA/nccl-tests#290, 46 to 48 GB/s for each
+  /// 400 Gbit/s NIC; NVIDIA/nccl#495 and #569).
   [[nodiscard]] LinkSheet link_between(Ranks ranks, const LinkSheet& in_node) const;
   [[nodiscard]] bool shards_gradients() const { return zero_stage.value_or(1) >= 2; }
   [[nodiscard]] bool shards_parameters() const { return zero_stage.value_or(1) >= 3; }
