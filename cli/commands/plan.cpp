@@ -6,6 +6,7 @@
 #include "ppsim/base/words.hpp"
 #include "ppsim/runtime/launch.hpp"
 #include "ppsim/runtime/shared_work.hpp"
+#include "ppsim/scenario/device.hpp"
 #include "ppsim/study/build_scenario.hpp"
 #include "ppsim/study/compare.hpp"
 #include "ppsim/study/evaluate.hpp"
@@ -73,6 +74,12 @@ void refuse_others(const Inputs& inputs, Problems& problems) {
   }
 }
 
+/// Whether all devices are on one node, whose link joins the stages, as nothing else is said to.
+bool is_one_node(const Inputs& inputs) {
+  const bool says = inputs.link || inputs.comm || inputs.latency || inputs.bandwidth || inputs.stages_per_node;
+  return !says && *inputs.gpus <= inputs.training.node_ranks();
+}
+
 PlanRequest request_of(const Inputs& inputs) {
   Problems problems;
   refuse_others(inputs, problems);
@@ -95,6 +102,7 @@ PlanRequest request_of(const Inputs& inputs) {
                       .top = inputs.top.value_or(PlanRequest{}.top),
                       .by_memory = inputs.by_memory};
   if (inputs.varies_by_chance() && !inputs.has("rank-by")) request.run.rank_by = StepFigure::mean;
+  if (is_one_node(inputs)) request.run.link = find_link(inputs.device_sheet->link);
   return request;
 }
 
@@ -118,6 +126,10 @@ std::vector<std::string> arguments_of(const Inputs& inputs, const PlanRequest& r
     if (std::ranges::find(left_out, flag.option->name) != left_out.end()) continue;
     arguments.push_back(fmt::format("--{}", flag.option->name));
     arguments.push_back(flag.value);
+  }
+  if (is_one_node(inputs) && configuration.degrees.stages > 1) {
+    arguments.emplace_back("--link");
+    arguments.emplace_back("nvlink");
   }
   for (const auto& [name, value] : chosen) {
     arguments.push_back(fmt::format("--{}", name));
