@@ -38,6 +38,18 @@ std::string_view token_dispatcher(const Training& training) {
                                                                 : "moe-token-dispatcher-type flex";
 }
 
+std::string_view context_exchange(const Training& training) {
+  switch (training.context_exchange.value_or(ContextExchange::p2p)) {
+  case ContextExchange::p2p:
+    break;
+  case ContextExchange::all_gather:
+    return "cp-comm-type all_gather";
+  case ContextExchange::a2a:
+    return "cp-comm-type a2a";
+  }
+  return "cp-comm-type p2p";
+}
+
 std::string megatron(const PlanRequest& request, const Configuration& configuration) {
   const Degrees& degrees = configuration.degrees;
   std::string text =
@@ -49,6 +61,7 @@ std::string megatron(const PlanRequest& request, const Configuration& configurat
     if (given) text += fmt::format(" --{}", words);
   };
   const Model model = model_of(request.run);
+  const Training training = spec_of(request, configuration).training;
   const auto chunks = static_cast<std::int64_t>(configuration.chunks);
   const bool ends = configuration.split == LayerSplit::ends;
   const bool by_work = configuration.split == LayerSplit::work;
@@ -57,8 +70,8 @@ std::string megatron(const PlanRequest& request, const Configuration& configurat
   add_word(ends, "account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split");
   add_word(by_work, fmt::format("pipeline-model-parallel-layout '{}'", configuration.layout));
   add(degrees.context > 1, "context-parallel-size", degrees.context);
+  add_word(degrees.context > 1, context_exchange(training));
   add(degrees.expert > 1, "expert-model-parallel-size", degrees.expert);
-  const Training training = spec_of(request, configuration).training;
   add(degrees.expert > 1 && degrees.tensor > 1, "expert-tensor-parallel-size", training.expert_tensor_ranks());
   add_word(degrees.expert > 1, token_dispatcher(training));
   add(true, "seq-length", sequence_of(request));

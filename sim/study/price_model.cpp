@@ -130,7 +130,7 @@ std::string cost_source(const RunSpec& spec) {
   if (const std::string measured = measured_links(spec.training); !measured.empty())
     text += fmt::format("; collectives of {} measured", measured);
   text += expert_words(spec.training);
-  if (!spec.where.contains("link") && !spec.comm && !spec.latency && !spec.bandwidth)
+  if (spec.stages != 1 && !spec.where.contains("link") && !spec.comm && !spec.latency && !spec.bandwidth)
     text += fmt::format("; {} between stages", spec.link.value_or(standard_link()).name);
   if (const std::string given = given_costs(spec, false); !given.empty()) text += fmt::format("; given: {}", given);
   return text;

@@ -1,7 +1,6 @@
 // Converts a block's operations to costs of one rank of a device.
 
 #include <algorithm>
-#include <numeric>
 
 #include "block.hpp"
 #include "check.hpp"
@@ -62,9 +61,12 @@ public:
   [[nodiscard]] Duration corrected(Duration time) const {
     return in_range(Duration{scale_rounded(in_range(time).count(), training_.compute_ppm, whole_share)});
   }
-  /// Communication that is not hidden; of the ring, the part beyond its attention.
+  /// Communication that is not hidden; of the ring, the part beyond its attention. Nothing is left to receive during
+  /// the attention to the last share of the sequence.
   [[nodiscard]] Duration collective(const Work& work) const {
-    return work.collective + std::max(work.beside_attention - corrected(scores(work)), Duration{0});
+    const std::int64_t shares = training_.context_parallel;
+    const Duration attention{scale_rounded(corrected(scores(work)).count(), shares - 1, shares)};
+    return work.collective + std::max(work.beside_attention - attention, Duration{0});
   }
   [[nodiscard]] Duration time(const Work& work, Duration launch) const {
     return collective(work) + corrected(computing(work, launch));
