@@ -84,6 +84,22 @@ void note_memory(const RunSpec& spec, const Schedule& schedule, std::vector<std:
         fmt::format("{}: changes nothing, as no output leaves the one stage", spec.place_of("release-outputs")));
 }
 
+/// Options for ranks of which there is only one.
+void note_lone_ranks(const RunSpec& spec, std::vector<std::string>& notes) {
+  if (!spec.model_shape) return;
+  const Training& training = spec.training;
+  const bool copies = training.data_ranks().count > 1 || training.expert_data_ranks().count > 1;
+  const auto note = [&](std::string_view option, bool matters, std::string_view because) {
+    if (!matters && spec.is_asked(option))
+      notes.push_back(fmt::format("{}: changes nothing, as {}", spec.place_of(option), because));
+  };
+  const std::string_view one_copy = "`data-parallel` and `context-parallel` are 1";
+  note("zero-stage", copies || training.zero_stage == 1, one_copy);
+  note("data-link", copies, one_copy);
+  note("context-link", training.context_parallel > 1, "`context-parallel` is 1");
+  note("tensor-link", training.tensor_parallel > 1 || training.expert_parallel > 1, "`tensor-parallel` is 1");
+}
+
 /// The share of all passes that is communication inside layers.
 double collective_share(const Costs& costs) {
   const auto sum = [](const std::vector<Duration>& times) {
@@ -210,6 +226,7 @@ std::vector<std::string> cautions(const RunSpec& spec, const BuiltRun& run) {
   note_recompute(spec, scenario, notes);
   note_measured_step(spec, notes);
   note_memory(spec, schedule, notes);
+  note_lone_ranks(spec, notes);
   note_collectives(spec, scenario, schedule, notes);
   std::ranges::move(link_notes(spec), std::back_inserter(notes));
   if (spec.forward_only)
