@@ -76,8 +76,7 @@ void refuse_others(const Inputs& inputs, Problems& problems) {
 
 /// Whether all devices are on one node, whose link joins the stages, as nothing else is said to.
 bool is_one_node(const Inputs& inputs) {
-  const bool says = inputs.link || inputs.comm || inputs.latency || inputs.bandwidth || inputs.stages_per_node;
-  return !says && *inputs.gpus <= inputs.training.node_ranks();
+  return !inputs.link && !inputs.stages_per_node && *inputs.gpus <= inputs.training.node_ranks();
 }
 
 PlanRequest request_of(const Inputs& inputs) {

@@ -191,8 +191,8 @@ constexpr std::array table{
            "ranks on several nodes ib-ndr of their devices on each"},
     Option{"expert-link", "", S::model, A::required, "NAME|FILE[,...]",
            set_measured_link<&Training::expert_link, &I::expert_link_files>,
-           "link of expert parallelism: a name or files of alltoall_perf; default: the device's within a node, ib-ndr "
-           "between nodes"},
+           "link of expert parallelism: a name or files of alltoall_perf; default: within a node --tensor-link, or the "
+           "device's; between nodes ib-ndr"},
     Option{"context-link", "", S::model, A::required, "NAME|FILE[,...]",
            set_measured_link<&Training::context_link, &I::context_link_files>,
            "link of context parallelism: a name or files of all_gather_perf, reduce_scatter_perf, alltoall_perf; "

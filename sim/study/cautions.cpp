@@ -97,7 +97,8 @@ void note_lone_ranks(const RunSpec& spec, std::vector<std::string>& notes) {
   note("zero-stage", copies || training.zero_stage == 1, one_copy);
   note("data-link", copies, one_copy);
   note("context-link", training.context_parallel > 1, "`context-parallel` is 1");
-  note("tensor-link", training.tensor_parallel > 1 || training.expert_parallel > 1, "`tensor-parallel` is 1");
+  note("tensor-link", training.tensor_parallel > 1 || (!training.expert_link && training.near_expert_ranks() > 1),
+       "`tensor-parallel` is 1");
 }
 
 /// The share of all passes that is communication inside layers.

@@ -148,9 +148,8 @@ Varied vary(const RunSpec& given, const VaryOptions& options, const Watch& watch
   if (varied.variation.lines.empty())
     (void)compare(by_value.spec_at(axis.from), options.threads); // throws with the reason
   if (!varied.variation.lines.empty()) describe(spec, varied.variation);
+  varied.order_refused = spec.order != nullptr && !first_notes.front() && !last_notes.front();
   for (std::size_t line = 0; line < names.size(); ++line) keep_common(first_notes[line], last_notes[line]);
-  const auto is_order = [&](const VariationLine& line) { return line.name == first->front().name; };
-  varied.order_refused = spec.order != nullptr && std::ranges::none_of(varied.variation.lines, is_order);
   varied.notes = collect_notes(*first, first_notes);
   std::ranges::move(notes_on_missing(*first, varied.variation), std::back_inserter(varied.notes));
   if (std::ranges::none_of(varied.variation.lines, changes))

@@ -91,8 +91,9 @@ namespace {
 /// That of tensor-parallel ranks, which are neighbours: of all, of those that share an expert, or of one, inside a
 /// node.
 LinkSheet tensor_link_of(const Training& training, std::int64_t ranks, const LinkSheet& in_node) {
-  const Training::Ranks group{ranks, 1}, all{training.tensor_parallel, 1};
-  if (training.tensor_link && training.fit_in_node(group) == training.fit_in_node(all)) return *training.tensor_link;
+  const Training::Ranks group{ranks, 1};
+  const bool is_for_nodes = training.fit_in_node({training.tensor_parallel, 1});
+  if (training.tensor_link && training.fit_in_node(group) == is_for_nodes) return *training.tensor_link;
   return training.link_between(group, in_node);
 }
 

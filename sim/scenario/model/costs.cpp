@@ -255,7 +255,7 @@ BlockCosts& BlockCosts::operator+=(const BlockCosts& other) {
 }
 
 std::int64_t Training::near_expert_ranks() const {
-  return std::clamp<std::int64_t>(node_ranks() / expert_tensor_ranks(), 1, expert_parallel);
+  return on_each_node({expert_parallel, expert_tensor_ranks()});
 }
 
 Training::Ranks Training::expert_data_ranks() const {

@@ -21,7 +21,7 @@ namespace {
 constexpr Wanted sendrecv{
     .what = "a send and receive",
     .how_to = "give what 'sendrecv_perf -b 8 -e 1G -f 2' prints, or its -J file; give times of a collective with "
-              "`tensor-link`, `expert-link` or `data-link` of a model",
+              "`tensor-link`, `expert-link`, `context-link` or `data-link` of a model",
     .takes = [](std::string_view program) { return program.find("sendrecv") != std::string_view::npos; }};
 
 /// Measurements over links of one kind.

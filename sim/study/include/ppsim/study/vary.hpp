@@ -14,7 +14,7 @@ namespace ppsim {
 struct Varied {
   Variation variation;
   std::vector<std::string> notes; ///< notes at both ends of the range; candidates that never apply, with reasons
-  bool order_refused = false;     ///< the given order applies nowhere
+  bool order_refused = false;     ///< the given order applies at neither end of the range
 };
 
 /// Varies RunSpec::vary, which must be set and name a numeric field; the result does not depend on the number of
