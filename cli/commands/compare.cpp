@@ -202,17 +202,17 @@ constexpr std::array examples{
 
 } // namespace
 
-const Command definition{.name = "compare",
-                         .summary = "compare schedules: which is fastest, what it needs, whether it fits (exit status "
-                                    "3 when none fits, or a schedule file does not run)",
-                         .usage = "ppsim compare --stages P --mb M [--vpp V,...] [--schedules NAME,...] [options]",
-                         .argument = "",
-                         .argument_help = "",
-                         .makes_run = true,
-                         .sections = sections,
-                         .extra = extra,
-                         .except = except,
-                         .examples = examples,
-                         .run = run};
+const Command definition{
+    .name = "compare",
+    .summary = "compare schedules: which is fastest, what it needs, whether it fits (exit status 3 when none fits)",
+    .usage = "ppsim compare --stages P --mb M [--vpp V,...] [--schedules NAME,...] [options]",
+    .argument = "",
+    .argument_help = "",
+    .makes_run = true,
+    .sections = sections,
+    .extra = extra,
+    .except = except,
+    .examples = examples,
+    .run = run};
 
 } // namespace ppsim::cli::compare_command

@@ -81,7 +81,8 @@ constexpr std::array table{
     Option{"schedules", "", S::comparison, A::required, "NAME[,...]", set_schedules,
            "the schedules to compare ('ppsim list schedules'); default all", "SCHEDULE-OPTIONS"},
     Option{"schedule-file", "", S::pipeline, A::required, "FILE", set_text<&I::schedule_file>,
-           "read the order from a PyTorch pipelining CSV or an InfiniTrain task list (*.tasks.csv); sets P, M and V",
+           "read the order from a PyTorch pipelining CSV or an InfiniTrain task list (*.tasks.csv); sets P, M and V; "
+           "if it does not run, compare shows the others and ends with 3",
            "schedule,stages,mb,vpp,SCHEDULE-OPTIONS"},
     Option{"overlap-moe-expert-parallel-comm", "", S::pipeline, A::none, "", set_flag<&I::overlap_expert_exchange>,
            "interleaved: in the steady state, run each forward together with a backward, whose compute hides the "

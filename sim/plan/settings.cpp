@@ -38,16 +38,10 @@ std::string_view token_dispatcher(const Training& training) {
                                                                 : "moe-token-dispatcher-type flex";
 }
 
-std::string_view context_exchange(const Training& training) {
-  switch (training.context_exchange.value_or(ContextExchange::p2p)) {
-  case ContextExchange::p2p:
-    break;
-  case ContextExchange::all_gather:
-    return "cp-comm-type all_gather";
-  case ContextExchange::a2a:
-    return "cp-comm-type a2a";
-  }
-  return "cp-comm-type p2p";
+std::string context_exchange(const Training& training) {
+  constexpr std::array<std::string_view, 3> names{"p2p", "all_gather", "a2a"};
+  const ContextExchange exchange = training.context_exchange.value_or(ContextExchange::p2p);
+  return fmt::format("cp-comm-type {}", names[static_cast<std::size_t>(exchange)]);
 }
 
 std::string megatron(const PlanRequest& request, const Configuration& configuration) {

@@ -72,10 +72,12 @@ void keep_common(Notes& first, const Notes& last) {
 }
 
 /// A note for each candidate without a line: the reason at the first value.
-std::vector<std::string> notes_on_missing(const std::vector<Candidate>& first, const Variation& variation) {
+std::vector<std::string> notes_on_missing(const std::vector<Candidate>& first, const Varied& varied) {
   std::vector<std::string> notes;
+  const std::vector<VariationLine>& lines = varied.variation.lines;
   for (const Candidate& candidate : first) {
-    if (std::ranges::find(variation.lines, candidate.name, &VariationLine::name) != variation.lines.end()) continue;
+    const bool is_refused = varied.order_refused && &candidate == &first.front(); // its name may be a schedule's too
+    if (!is_refused && std::ranges::find(lines, candidate.name, &VariationLine::name) != lines.end()) continue;
     try {
       (void)evaluate(candidate.spec);
     } catch (const Error& error) {
@@ -151,7 +153,7 @@ Varied vary(const RunSpec& given, const VaryOptions& options, const Watch& watch
   varied.order_refused = spec.order != nullptr && !first_notes.front() && !last_notes.front();
   for (std::size_t line = 0; line < names.size(); ++line) keep_common(first_notes[line], last_notes[line]);
   varied.notes = collect_notes(*first, first_notes);
-  std::ranges::move(notes_on_missing(*first, varied.variation), std::back_inserter(varied.notes));
+  std::ranges::move(notes_on_missing(*first, varied), std::back_inserter(varied.notes));
   if (std::ranges::none_of(varied.variation.lines, changes))
     varied.notes.push_back(fmt::format("`vary`: `{}` changes no schedule's step time in this range", axis.option));
   return varied;
