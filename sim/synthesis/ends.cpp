@@ -9,12 +9,12 @@
 namespace ppsim::synthesis {
 namespace {
 
-constexpr std::size_t most_trials = 20;    // of a task
-constexpr std::size_t longest_pause = 16;  // microbatches
-constexpr std::size_t longest_quiet = 2;   // times the microbatches of a few
-constexpr std::int64_t units_of_work = 64; // in the busiest stage's for a microbatch
-constexpr std::int64_t evenness = 200;     // of what is later by so many times as much as it differs
-constexpr std::size_t between_roots = 4;   // microbatches after which all windows follow
+constexpr std::size_t most_trials = 20;     // of a task
+constexpr std::size_t longest_pause = 16;   // microbatches
+constexpr std::size_t longest_quiet = 2;    // times the microbatches of a few
+constexpr std::int64_t units_of_few = 1024; // in the busiest stage's work for a few microbatches
+constexpr std::int64_t evenness = 200;      // of what is later by so many times as much as it differs
+constexpr std::size_t between_roots = 4;    // microbatches after which all windows follow
 
 /// Whether arcs lead from a task that takes memory to all others of its stage that give more than they take, in that
 /// view.
@@ -76,8 +76,7 @@ BothEnds::BothEnds(const Views& views, std::size_t threads) : BothEnds{views, th
 BothEnds::BothEnds(const Views& views, std::size_t threads, Reach reach)
     : views_{views}, threads_{threads}, few_{with_microbatches(views.instance, reach.few)}, few_views_{few_},
       few_root_{few_views_}, longest_{whole_length(views.instance)},
-      unit_{std::max<std::int64_t>(1, std::ranges::max(views.work) /
-                                          (units_of_work * static_cast<std::int64_t>(views.m)))} {
+      unit_{std::max<std::int64_t>(1, std::ranges::max(few_views_.work) / units_of_few)}, first_{reach.first} {
   // tasks that take memory are delayed first; the others come later, a few at a time
   for (const std::size_t d : {0U, 1U}) {
     sides_.at(d).d = d;
@@ -89,6 +88,13 @@ BothEnds::BothEnds(const Views& views, std::size_t threads, Reach reach)
     sides_.at(d).findings.resize(views.m);
   }
   tighten(few_root_, unlimited, false, root_steps_);
+}
+
+bool BothEnds::may_reach_repeats(std::uint64_t steps) const {
+  const Side& side = sides_[0].next > sides_[1].next ? sides_[0] : sides_[1];
+  const std::size_t repeats = std::min(views_.m, 2 * few_views_.m);
+  if (!cases_.empty() || side.next >= repeats) return false;
+  return side.steps * (repeats - side.next) <= steps * (side.next - first_) || side.steps == 0;
 }
 
 /// How many of so many steps each view takes: more if it gets farther in as many.

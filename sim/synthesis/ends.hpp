@@ -27,6 +27,9 @@ public:
   [[nodiscard]] bool are_done() const { return is_done(sides_[0]) && is_done(sides_[1]); }
   /// Whether one end has been left for the other.
   [[nodiscard]] bool is_one_done() const { return is_done(sides_[0]) || is_done(sides_[1]); }
+  /// Whether nothing has been found yet, and so many more steps are likely to lead to where most is: where microbatches
+  /// begin to repeat.
+  [[nodiscard]] bool may_reach_repeats(std::uint64_t steps) const;
   /// Whose windows are used.
   [[nodiscard]] std::size_t microbatches() const { return few_views_.m; }
   /// What was found, each under those before.
@@ -90,6 +93,7 @@ private:
   Windows few_root_;
   std::int64_t longest_; ///< every order has ended by then
   std::int64_t unit_;    ///< the least time that is tried
+  std::size_t first_;    ///< the first microbatch that is tried
   std::array<Side, 2> sides_;
   std::vector<Case> cases_;
   std::uint64_t root_steps_ = 0;

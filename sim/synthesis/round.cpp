@@ -12,6 +12,10 @@ constexpr std::uint64_t most_moves = 200'000; // more of them on a hundred tasks
 
 } // namespace
 
+std::uint64_t least_work(const Views& views) {
+  return at_a_time * views.instance.tasks();
+}
+
 Part improve(const Views& views, const TabuStart& start, std::uint64_t work, std::int64_t target,
              const std::function<bool(std::int64_t)>& ends, std::span<const std::int64_t> durations) {
   const std::uint64_t tasks = views.instance.tasks();

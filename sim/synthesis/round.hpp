@@ -65,6 +65,9 @@ struct TabuStart {
   std::uint64_t walk = 0; ///< moves by chance that come first
 };
 
+/// Of each tabu search, however little was asked for: tasks times moves.
+[[nodiscard]] std::uint64_t least_work(const Views& views);
+
 /// A tabu search; its part has a shorter order, if it finds one. Ends after so many tasks times moves, at a makespan of
 /// at most `target`, or if `ends` of the best makespan. `durations`: as in Tabu.
 [[nodiscard]] Part improve(const Views& views, const TabuStart& start, std::uint64_t work, std::int64_t target,

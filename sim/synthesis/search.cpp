@@ -23,8 +23,9 @@ constexpr std::array<double, 7> first_shares{1.0, 1.003, 1.01, 1.02, 1.04, 1.08,
 /// More of them where nobody raises a bound that is far below.
 constexpr std::array<double, 5> far_shares{1.25, 1.4, 1.6, 1.8, 2.0};
 constexpr std::array<double, 4> waits{0.0, 0.3, 0.7, 1.0};
-constexpr std::size_t most_guides = 6; // windows that are kept for samples
-constexpr std::uint64_t most_more = 3; // doublings of the steps of cases
+constexpr std::size_t most_guides = 6;  // windows that are kept for samples
+constexpr std::uint64_t most_more = 3;  // doublings of the steps of cases
+constexpr std::uint64_t first_more = 2; // of those of cases from both ends, until they find some
 constexpr std::size_t pool_size = 12;
 constexpr std::size_t samples = 16;            // orders by chance in a round
 constexpr std::uint64_t guide_steps = 400'000; // of the windows for orders, where a bound is not sought
@@ -244,9 +245,11 @@ private:
   }
 
   /// Tabu searches: of the first orders from all that were kept; then from the best ones, or near the best one, if the
-  /// last round brought nothing better.
+  /// last round brought nothing better. Fewer where even the shortest ones take long.
   void improve_orders() {
-    const std::size_t count = found_.effort == 0 ? pool_.size() : searches;
+    const std::uint64_t steps = found_.effort == 0 ? options_.tabu_steps / 4 : options_.tabu_steps;
+    const std::size_t wanted = found_.effort == 0 ? pool_.size() : searches;
+    const std::size_t count = std::max<std::size_t>(1, wanted * steps / std::max(steps, least_work(views_)));
     std::vector<Plan> plans; // copies: the pool changes
     for (const auto& [length, plan] : pool_)
       if (plans.size() < (quiet_ == 0 ? count : 1)) plans.push_back(plan);
@@ -255,7 +258,6 @@ private:
       TabuStart& start = starts.emplace_back(TabuStart{.plan = &plans[i % plans.size()], .seed = dice_.next()});
       if (quiet_ > 0) start.walk = 1 + dice_.below(longest_walk);
     }
-    const std::uint64_t steps = found_.effort == 0 ? options_.tabu_steps / 4 : options_.tabu_steps;
     side_by_side(count, [&](std::size_t i) {
       const std::int64_t own = starts[i].plan->makespan; // what it finds may not run like that: as_run
       return improve(views_, starts[i], steps, found_.bound,
@@ -276,9 +278,11 @@ private:
   void prove_more() {
     const std::uint64_t more = std::min(quiet_, most_more); // where orders get no better
     std::uint64_t left = options_.case_steps << (cases_.bring_something() ? more : 0);
-    const std::uint64_t for_ends = options_.case_steps
-                                   << (ends_help_ > 0 ? std::clamp(ends_help_, more, most_more) : 0);
-    const std::uint64_t eighths = both_ends().is_one_done() ? 1 : ends_eighths_;
+    const bool are_new = both_ends().may_reach_repeats(options_.case_steps << most_more);
+    const std::uint64_t for_ends = options_.case_steps << (are_new          ? std::max(more, first_more)
+                                                           : ends_help_ > 0 ? std::clamp(ends_help_, more, most_more)
+                                                                            : 0);
+    const std::uint64_t eighths = both_ends().is_one_done() ? 1 : are_new ? 6 : ends_eighths_;
     const std::int64_t before = found_.bound;
     left -= std::min(try_ends(for_ends / 8 * eighths), left / 8 * eighths);
     const std::int64_t by_ends = found_.bound - before;

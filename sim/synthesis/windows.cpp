@@ -74,23 +74,22 @@ void Windows::note_change(std::size_t d, std::size_t task) {
 
 /// Sorts the tasks of the stage by their heads as they are. Heads rise within a sequence, so that lists are merged.
 void Windows::snapshot(std::size_t d, std::size_t stage) {
+  constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
   const std::vector<std::uint32_t>& here = views_->on[stage];
   sorted_.resize(here.size() * views_->m);
   latest_end_.resize(sorted_.size());
+  fronts_.clear();
+  for (const std::uint32_t s : here) fronts_.push_back({head_[d][s * views_->m], views_->duration(s), 0});
   std::int64_t end = never_begun;
-  next_.assign(here.size(), 0);
   for (std::uint32_t at = 0; at < sorted_.size(); ++at) {
-    Entry first{.head = std::numeric_limits<std::int64_t>::max()};
-    for (std::size_t local = 0; local < here.size(); ++local) {
-      if (next_[local] == views_->m) continue;
-      const std::int64_t head = head_[d][here[local] * views_->m + next_[local]];
-      if (head < first.head) first = {head, 0, static_cast<std::uint16_t>(local), next_[local]};
-    }
-    ++next_[first.local];
-    first.duration = views_->duration(here[first.local]);
-    sorted_[at] = first;
-    position_[first.local * views_->m + first.index] = at;
+    std::size_t local = 0;
+    for (std::size_t other = 1; other < fronts_.size(); ++other)
+      if (fronts_[other].head < fronts_[local].head) local = other;
+    Front& first = fronts_[local];
+    sorted_[at] = {first.head, first.duration, static_cast<std::uint16_t>(local), first.index};
+    position_[local * views_->m + first.index] = at;
     latest_end_[at] = end = std::max(end, first.head) + first.duration;
+    first.head = ++first.index < views_->m ? head_[d][here[local] * views_->m + first.index] : none;
   }
 }
 
@@ -412,9 +411,11 @@ bool Windows::has_news_to_split(std::size_t d, std::size_t task) const {
 }
 
 bool Windows::try_splits(std::size_t d, std::size_t stage) {
-  if (views_->instance.capacity[stage] == unlimited) return true;
+  const View& view = views_->view[d];
+  const auto gives = [&](std::uint32_t s) { return view.give[s] > view.take[s]; };
+  if (views_->instance.capacity[stage] == unlimited || std::ranges::count_if(views_->on[stage], gives) < 2) return true;
   for (const std::uint32_t s : views_->on[stage]) {
-    if (views_->view[d].take[s] == 0) continue;
+    if (view.take[s] == 0) continue;
     for (std::size_t j = 0; j < views_->m && steps_ < last_step_; ++j)
       if (has_news_to_split(d, s * views_->m + j) && !split_releases(d, s * views_->m + j)) return false;
   }
@@ -536,15 +537,21 @@ std::vector<Windows::Idle> Windows::idle(std::size_t d, std::size_t stage) const
   const View& view = views_->view[d];
   std::vector<Kind> kinds;
   std::vector<std::array<std::int64_t, 3>> events; // time; sequence; 0 it may begin, 1 it may have ended
+  events.reserve(2 * views_->on[stage].size() * views_->m);
   for (const std::uint32_t s : views_->on[stage]) {
-    for (std::size_t j = 0; j < views_->m; ++j) {
-      const std::int64_t head = head_[d][s * views_->m + j];
-      events.push_back({head, static_cast<std::int64_t>(kinds.size()), 0});
-      events.push_back({head + views_->duration(s), static_cast<std::int64_t>(kinds.size()), 1});
-    }
+    const auto kind = static_cast<std::int64_t>(kinds.size());
+    for (const std::int64_t ended : {0, 1})
+      for (std::size_t j = 0; j < views_->m; ++j)
+        events.push_back({head_[d][s * views_->m + j] + ended * views_->duration(s), kind, ended});
     kinds.push_back({views_->duration(s), view.take[s] - view.give[s], 0});
   }
-  std::ranges::sort(events);
+  for (std::size_t sorted = views_->m; sorted < events.size(); sorted *= 2) // heads rise within a sequence
+    for (auto from = events.begin(); events.end() - from > static_cast<std::ptrdiff_t>(sorted);) {
+      const auto middle = from + static_cast<std::ptrdiff_t>(sorted);
+      const auto to = middle + std::min(static_cast<std::ptrdiff_t>(sorted), events.end() - middle);
+      std::inplace_merge(from, middle, to);
+      from = to;
+    }
   std::vector<std::size_t> takers; // by duration for what they take, the most first
   for (std::size_t i = 0; i < kinds.size(); ++i)
     if (kinds[i].net > 0) takers.push_back(i);

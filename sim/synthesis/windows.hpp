@@ -45,6 +45,11 @@ public:
   [[nodiscard]] std::uint64_t steps() const { return steps_; }
 
 private:
+  struct Front { // of a sequence, to be sorted in
+    std::int64_t head = 0;
+    std::int64_t duration = 0;
+    std::uint16_t index = 0;
+  };
   struct Idle {
     std::int64_t time = 0;
     std::int64_t idled = 0;
@@ -137,7 +142,7 @@ private:
   std::vector<Entry> sorted_;                     // by rising head
   std::vector<std::int64_t> latest_end_;          // by position: of all tasks up to that one
   std::vector<std::uint32_t> position_;           // there, by local * m + j
-  std::vector<std::uint16_t> next_;               // of each sequence, to be sorted in
+  std::vector<Front> fronts_;                     // by position
   std::vector<std::array<std::int64_t, 2>> ways_; // in which two sequences share what a task needs
   bool has_snapshot_ = false;                     // of the sequence in hand
   std::vector<std::uint16_t> other_;
