@@ -94,7 +94,7 @@ bool BothEnds::may_reach_repeats(std::uint64_t steps) const {
   const Side& side = sides_[0].next > sides_[1].next ? sides_[0] : sides_[1];
   const std::size_t repeats = std::min(views_.m, 2 * few_views_.m);
   if (!cases_.empty() || side.next >= repeats) return false;
-  return side.steps * (repeats - side.next) <= steps * (side.next - first_) || side.steps == 0;
+  return side.steps * (repeats - side.next) <= steps * (side.next - first_);
 }
 
 /// How many of so many steps each view takes: more if it gets farther in as many.

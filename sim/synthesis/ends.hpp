@@ -27,8 +27,8 @@ public:
   [[nodiscard]] bool are_done() const { return is_done(sides_[0]) && is_done(sides_[1]); }
   /// Whether one end has been left for the other.
   [[nodiscard]] bool is_one_done() const { return is_done(sides_[0]) || is_done(sides_[1]); }
-  /// Whether nothing has been found yet, and so many more steps are likely to lead to where most is: where microbatches
-  /// begin to repeat.
+  /// Whether there are no cases yet, and at its pace so far so many more steps lead to microbatches that can repeat
+  /// what others have shown.
   [[nodiscard]] bool may_reach_repeats(std::uint64_t steps) const;
   /// Whose windows are used.
   [[nodiscard]] std::size_t microbatches() const { return few_views_.m; }

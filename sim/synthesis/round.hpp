@@ -65,7 +65,7 @@ struct TabuStart {
   std::uint64_t walk = 0; ///< moves by chance that come first
 };
 
-/// Of each tabu search, however little was asked for: tasks times moves.
+/// What a tabu search takes, however little is asked for: tasks times moves.
 [[nodiscard]] std::uint64_t least_work(const Views& views);
 
 /// A tabu search; its part has a shorter order, if it finds one. Ends after so many tasks times moves, at a makespan of

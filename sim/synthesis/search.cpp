@@ -25,7 +25,7 @@ constexpr std::array<double, 5> far_shares{1.25, 1.4, 1.6, 1.8, 2.0};
 constexpr std::array<double, 4> waits{0.0, 0.3, 0.7, 1.0};
 constexpr std::size_t most_guides = 6;  // windows that are kept for samples
 constexpr std::uint64_t most_more = 3;  // doublings of the steps of cases
-constexpr std::uint64_t first_more = 2; // of those of cases from both ends, until they find some
+constexpr std::uint64_t first_more = 2; // doublings for cases from both ends, until there are some
 constexpr std::size_t pool_size = 12;
 constexpr std::size_t samples = 16;            // orders by chance in a round
 constexpr std::uint64_t guide_steps = 400'000; // of the windows for orders, where a bound is not sought
@@ -278,11 +278,10 @@ private:
   void prove_more() {
     const std::uint64_t more = std::min(quiet_, most_more); // where orders get no better
     std::uint64_t left = options_.case_steps << (cases_.bring_something() ? more : 0);
-    const bool are_new = both_ends().may_reach_repeats(options_.case_steps << most_more);
-    const std::uint64_t for_ends = options_.case_steps << (are_new          ? std::max(more, first_more)
-                                                           : ends_help_ > 0 ? std::clamp(ends_help_, more, most_more)
-                                                                            : 0);
-    const std::uint64_t eighths = both_ends().is_one_done() ? 1 : are_new ? 6 : ends_eighths_;
+    const bool come_first = both_ends().may_reach_repeats(options_.case_steps << most_more);
+    const std::uint64_t help = come_first ? first_more : ends_help_;
+    const std::uint64_t for_ends = options_.case_steps << (help > 0 ? std::clamp(help, more, most_more) : 0);
+    const std::uint64_t eighths = both_ends().is_one_done() ? 1 : come_first ? 6 : ends_eighths_;
     const std::int64_t before = found_.bound;
     left -= std::min(try_ends(for_ends / 8 * eighths), left / 8 * eighths);
     const std::int64_t by_ends = found_.bound - before;

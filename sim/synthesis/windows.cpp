@@ -21,6 +21,16 @@ void join(std::span<std::uint16_t> counts, std::span<const std::uint16_t> other)
   for (std::size_t i = 0; i < counts.size(); ++i) counts[i] = std::max(counts[i], other[i]);
 }
 
+/// Sorts what consists of sorted runs of that length.
+void merge_runs(std::vector<std::array<std::int64_t, 3>>& events, std::ptrdiff_t length) {
+  for (; length < std::ssize(events); length *= 2)
+    for (auto from = events.begin(); events.end() - from > length;) {
+      const auto to = from + std::min(2 * length, events.end() - from);
+      std::inplace_merge(from, from + length, to);
+      from = to;
+    }
+}
+
 } // namespace
 
 Windows::Windows(const Views& views)
@@ -412,7 +422,7 @@ bool Windows::has_news_to_split(std::size_t d, std::size_t task) const {
 
 bool Windows::try_splits(std::size_t d, std::size_t stage) {
   const View& view = views_->view[d];
-  const auto gives = [&](std::uint32_t s) { return view.give[s] > view.take[s]; };
+  const auto gives = [&](std::uint32_t s) { return view.give[s] > view.take[s]; }; // a split takes two that do
   if (views_->instance.capacity[stage] == unlimited || std::ranges::count_if(views_->on[stage], gives) < 2) return true;
   for (const std::uint32_t s : views_->on[stage]) {
     if (view.take[s] == 0) continue;
@@ -537,7 +547,6 @@ std::vector<Windows::Idle> Windows::idle(std::size_t d, std::size_t stage) const
   const View& view = views_->view[d];
   std::vector<Kind> kinds;
   std::vector<std::array<std::int64_t, 3>> events; // time; sequence; 0 it may begin, 1 it may have ended
-  events.reserve(2 * views_->on[stage].size() * views_->m);
   for (const std::uint32_t s : views_->on[stage]) {
     const auto kind = static_cast<std::int64_t>(kinds.size());
     for (const std::int64_t ended : {0, 1})
@@ -545,14 +554,8 @@ std::vector<Windows::Idle> Windows::idle(std::size_t d, std::size_t stage) const
         events.push_back({head_[d][s * views_->m + j] + ended * views_->duration(s), kind, ended});
     kinds.push_back({views_->duration(s), view.take[s] - view.give[s], 0});
   }
-  for (std::size_t sorted = views_->m; sorted < events.size(); sorted *= 2) // heads rise within a sequence
-    for (auto from = events.begin(); events.end() - from > static_cast<std::ptrdiff_t>(sorted);) {
-      const auto middle = from + static_cast<std::ptrdiff_t>(sorted);
-      const auto to = middle + std::min(static_cast<std::ptrdiff_t>(sorted), events.end() - middle);
-      std::inplace_merge(from, middle, to);
-      from = to;
-    }
-  std::vector<std::size_t> takers; // by duration for what they take, the most first
+  merge_runs(events, static_cast<std::ptrdiff_t>(views_->m)); // heads rise within a sequence
+  std::vector<std::size_t> takers;                            // by duration for what they take, the most first
   for (std::size_t i = 0; i < kinds.size(); ++i)
     if (kinds[i].net > 0) takers.push_back(i);
   std::ranges::stable_sort(takers, [&](std::size_t a, std::size_t b) {

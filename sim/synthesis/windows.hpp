@@ -45,7 +45,7 @@ public:
   [[nodiscard]] std::uint64_t steps() const { return steps_; }
 
 private:
-  struct Front { // of a sequence, to be sorted in
+  struct Front { // the next task of a sequence, in a merge
     std::int64_t head = 0;
     std::int64_t duration = 0;
     std::uint16_t index = 0;
@@ -142,7 +142,7 @@ private:
   std::vector<Entry> sorted_;                     // by rising head
   std::vector<std::int64_t> latest_end_;          // by position: of all tasks up to that one
   std::vector<std::uint32_t> position_;           // there, by local * m + j
-  std::vector<Front> fronts_;                     // by position
+  std::vector<Front> fronts_;                     // by sequence of the stage
   std::vector<std::array<std::int64_t, 2>> ways_; // in which two sequences share what a task needs
   bool has_snapshot_ = false;                     // of the sequence in hand
   std::vector<std::uint16_t> other_;

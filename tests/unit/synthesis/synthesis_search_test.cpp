@@ -5,7 +5,9 @@
 
 #include <catch2/catch.hpp>
 
+#include "sim/synthesis/ends.hpp"
 #include "sim/synthesis/guided.hpp"
+#include "sim/synthesis/round.hpp"
 #include "sim/synthesis/tabu.hpp"
 
 namespace ppsim::test::synthesis_search_test {
@@ -268,6 +270,30 @@ TEST_CASE("An order is found however far it is above the first bound") {
   REQUIRE(found.plan);
   CHECK(found.plan->makespan == 330);
   CHECK(found.bound == 330);
+}
+
+TEST_CASE("Where even the shortest tabu searches are longer than was asked for, there are fewer of them") {
+  const Instance instance = hard();
+  const Views views{instance};
+  const auto steps = [&](std::uint64_t tabu_steps) {
+    return search(instance, {.effort = 1, .tabu_steps = tabu_steps, .case_steps = 0, .go_on = {}}).steps;
+  };
+  CHECK(steps(4 * least_work(views)) > steps(4) + 5 * least_work(views)); // a quarter each in the first round
+}
+
+TEST_CASE("Cases from both ends come first until there are some, if their pace leads to what repeats") {
+  const Instance instance = pipeline(linear(4), 32, {2, 2, 1, 1, 4});
+  const Views views{instance};
+  Windows root{views};
+  REQUIRE(root.tighten(unlimited, false));
+  BothEnds ends{views, 1};
+  const std::function<bool()> always = [] { return true; };
+  CHECK(ends.may_reach_repeats(1)); // nothing is known of its pace
+  ends.extend(root, 20'000, always); // a microbatch or two
+  CHECK_FALSE(ends.may_reach_repeats(1));
+  CHECK(ends.may_reach_repeats(1'000'000'000));
+  while (!ends.are_done()) ends.extend(root, 1'000'000, always);
+  CHECK_FALSE(ends.may_reach_repeats(1'000'000'000));
 }
 
 } // namespace ppsim::test::synthesis_search_test

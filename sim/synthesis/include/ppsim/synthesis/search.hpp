@@ -28,9 +28,11 @@ struct SearchOptions {
   std::uint64_t orders = 0; ///< ends after so many first orders, if one was found; 0: none but its own end
   bool proves = true; ///< looks for the best bound that it can prove; else the first one will do, and the rules are
                       ///< applied for orders only, in a fixed number of steps
-  std::uint64_t tabu_steps = 20'000'000; ///< tasks times moves of each tabu search of a round; at first a quarter
+  std::uint64_t tabu_steps = 20'000'000; ///< tasks times moves of each tabu search of a round; at first a quarter.
+                                         ///< Fewer searches if even 500 moves are more
   std::uint64_t case_steps = 20'000'000; ///< of the cases of a round; up to 8 times as many where they bring
-                                         ///< something, and orders get no shorter
+                                         ///< something, and orders get no shorter; 3 times as many for those
+                                         ///< from both ends, until there are some
   std::uint64_t seed = 1;
   std::int64_t gap_ppm = 0; ///< ends where the best order is at most so many millionths longer than the bound
   std::optional<std::int64_t> start_gap_ppm = {}; ///< seeks nothing where a start is that near the first bound
