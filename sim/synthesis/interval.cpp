@@ -181,7 +181,9 @@ private:
     for (const std::int64_t start : starts) behind.push_back(latest - start);
     const Instance instance = shifted(instance_, starts, behind);
     if (result_.order && first_bound(instance, result_.found.steps) >= result_.interval + latest) return false;
-    Found found = search_in(instance, effort, [&](const Progress& progress) {
+    SearchOptions options = options_;
+    options.case_steps = 0; // its bound is for these starts only
+    Found found = search_in(instance, std::move(options), effort, [&](const Progress& progress) {
       const std::int64_t known = progress.makespan - latest;
       return std::pair{result_.order ? std::min(result_.interval, known) : known, result_.bound};
     });
@@ -192,8 +194,7 @@ private:
 
   /// From the best order on. `known`: what interval and bound the progress of that search stands for.
   template <class Known>
-  Found search_in(const Instance& instance, std::uint64_t effort, Known known) {
-    SearchOptions options = options_;
+  Found search_in(const Instance& instance, SearchOptions options, std::uint64_t effort, Known known) {
     options.effort = effort;
     options.seed = dice_.next();
     options.starts.clear();
@@ -214,7 +215,7 @@ private:
   void search_span(std::uint64_t rounds) {
     const SpanInstance& span = stages_[result_.stage].span;
     const std::int64_t before = result_.bound;
-    Found found = search_in(span.instance, rounds, [&](const Progress& progress) {
+    Found found = search_in(span.instance, options_, rounds, [&](const Progress& progress) {
       return std::pair{result_.interval, std::max(before, progress.bound - 2 * span.margin)};
     });
     if (found.bound - 2 * span.margin > result_.bound) {

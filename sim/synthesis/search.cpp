@@ -276,6 +276,7 @@ private:
 
   /// Rule 8. What raised the bound more in the last round gets more of the steps.
   void prove_more() {
+    if (options_.case_steps == 0) return;
     const std::uint64_t more = std::min(quiet_, most_more); // where orders get no better
     std::uint64_t left = options_.case_steps << (cases_.bring_something() ? more : 0);
     const bool come_first = both_ends().may_reach_repeats(options_.case_steps << most_more);
