@@ -288,7 +288,7 @@ TEST_CASE("Cases from both ends come first until there are some, if their pace l
   REQUIRE(root.tighten(unlimited, false));
   BothEnds ends{views, 1};
   const std::function<bool()> always = [] { return true; };
-  CHECK(ends.may_reach_repeats(1)); // nothing is known of its pace
+  CHECK(ends.may_reach_repeats(1));  // nothing is known of its pace
   ends.extend(root, 20'000, always); // a microbatch or two
   CHECK_FALSE(ends.may_reach_repeats(1));
   CHECK(ends.may_reach_repeats(1'000'000'000));
