@@ -13,7 +13,7 @@ constexpr std::size_t most_trials = 20;     // of a task
 constexpr std::size_t longest_pause = 16;   // microbatches
 constexpr std::size_t longest_quiet = 2;    // times the microbatches of a few
 constexpr std::int64_t units_of_few = 1024; // in the busiest stage's work for a few microbatches
-constexpr std::int64_t evenness = 200;      // of what is later by so many times as much as it differs
+constexpr std::int64_t evenness = 50;       // of what is later by so many times as much as it differs
 constexpr std::size_t between_roots = 4;    // microbatches after which all windows follow
 
 /// Whether arcs lead from a task that takes memory to all others of its stage that give more than they take, in that
@@ -44,15 +44,14 @@ Instance with_microbatches(Instance instance, std::size_t count) {
   return instance;
 }
 
-/// For orders of which there are some. Adds the steps.
-void tighten(Windows& windows, std::int64_t most, bool pairs, std::uint64_t& steps) {
+} // namespace
+
+void apply_rules(Windows& windows, std::int64_t most, bool pairs, std::uint64_t& steps) {
   const std::uint64_t before = windows.steps();
   const bool possible = windows.tighten(most, pairs);
   PPSIM_ASSERT(possible);
   steps += windows.steps() - before;
 }
-
-} // namespace
 
 /// By how many tasks of one sequence fit into the memory of a stage: a quarter more than where most do can take part in
 /// what delays one, and memory is not short until there are nearly as many as where fewest do.
@@ -71,11 +70,12 @@ BothEnds::Reach BothEnds::reach_of(const Views& views) {
   return {static_cast<std::size_t>(std::min(m, most + most / 4 + 2)), static_cast<std::size_t>(least * 3 / 4)};
 }
 
-BothEnds::BothEnds(const Views& views, std::size_t threads) : BothEnds{views, threads, reach_of(views)} {}
+BothEnds::BothEnds(const Views& views, std::size_t threads, std::int64_t longest)
+    : BothEnds{views, threads, longest, reach_of(views)} {}
 
-BothEnds::BothEnds(const Views& views, std::size_t threads, Reach reach)
+BothEnds::BothEnds(const Views& views, std::size_t threads, std::int64_t longest, Reach reach)
     : views_{views}, threads_{threads}, few_{with_microbatches(views.instance, reach.few)}, few_views_{few_},
-      few_root_{few_views_}, longest_{whole_length(views.instance)},
+      few_root_{few_views_}, longest_{longest},
       unit_{std::max<std::int64_t>(1, std::ranges::max(few_views_.work) / units_of_few)}, first_{reach.first} {
   // tasks that take memory are delayed first; the others come later, a few at a time
   for (const std::size_t d : {0U, 1U}) {
@@ -87,7 +87,7 @@ BothEnds::BothEnds(const Views& views, std::size_t threads, Reach reach)
         sides_.at(d).paces[s] = {.pause = longest_pause, .left = 1 + s % longest_pause};
     sides_.at(d).findings.resize(views.m);
   }
-  tighten(few_root_, unlimited, false, root_steps_);
+  apply_rules(few_root_, unlimited, false, root_steps_);
 }
 
 bool BothEnds::may_reach_repeats(std::uint64_t steps) const {
@@ -100,7 +100,7 @@ bool BothEnds::may_reach_repeats(std::uint64_t steps) const {
 /// How many of so many steps each view takes: more if it gets farther in as many.
 std::array<std::uint64_t, 2> BothEnds::shares_of(std::uint64_t steps) const {
   if (is_done(sides_[0]) || is_done(sides_[1])) return {is_done(sides_[0]) ? 0 : steps, is_done(sides_[1]) ? 0 : steps};
-  if (sides_[0].next == sides_[1].next) return {steps / 2, steps / 2};
+  if (sides_[0].next == sides_[1].next) return {steps - steps / 2, steps / 2};
   const std::uint64_t less = steps / 4;
   return sides_[0].next > sides_[1].next ? std::array{steps - less, less} : std::array{less, steps - less};
 }
@@ -120,7 +120,7 @@ bool BothEnds::extend(Windows& root, std::uint64_t steps, const std::function<bo
     side.root.reset();
   }
   if (cases_.size() == known) return false;
-  tighten(root, unlimited, false, root_steps_);
+  apply_rules(root, unlimited, false, root_steps_);
   return true;
 }
 
@@ -154,7 +154,7 @@ void BothEnds::begin(Side& side) const {
   if (side.steady > longest_pause) return repeat(side, shift);
   side.few = few_root_;
   side.few->raise_starts(side.d, *side.root, -static_cast<std::int64_t>(first_near(side.next)));
-  tighten(*side.few, longest_, true, side.steps);
+  apply_rules(*side.few, longest_, true, side.steps);
 }
 
 /// From a microbatch with as many near it, the most even one.
@@ -197,7 +197,7 @@ void BothEnds::repeat(Side& side, const Shift& shift) {
   }
 }
 
-/// Supposes that it starts earlier than is expected, or than with the gain of the last microbatch; and later times.
+/// Supposes that it starts earlier than is expected, and than with the gain of the last microbatch; and later times.
 void BothEnds::try_task(Side& side, std::uint32_t sequence, const std::function<bool()>& goes_on) const {
   Finding& here = side.findings[side.next];
   Pace& pace = side.paces[sequence];
@@ -205,7 +205,8 @@ void BothEnds::try_task(Side& side, std::uint32_t sequence, const std::function<
   const Windows before = *side.few;
   const std::int64_t known = before.head(side.d, task);
   const std::size_t cases = here.cases.size();
-  delay(side, task, std::max(unit_, here.after.empty() ? pace.gain : here.after[sequence] - known), goes_on);
+  const std::int64_t expected = here.after.empty() ? 0 : here.after[sequence] - known;
+  delay(side, task, std::max({unit_, pace.gain, expected}), goes_on);
   const std::int64_t start = side.few->head(side.d, task);
   // a certificate needs only the last one, if that does without the others
   if (here.cases.size() > cases + 1 && !before.allow_before(side.d, task, start, side.steps))
@@ -213,7 +214,7 @@ void BothEnds::try_task(Side& side, std::uint32_t sequence, const std::function<
   pace.gain = start - known;
   pace.pause = pace.gain > 0 ? 0 : std::min(longest_pause, 4 * pace.pause + 1);
   pace.left = pace.pause;
-  if (pace.gain > 0) tighten(*side.few, longest_, true, side.steps);
+  if (pace.gain > 0) apply_rules(*side.few, longest_, true, side.steps);
 }
 
 /// By that step, if it cannot start earlier; then by ever longer ones, as long as it cannot; then by halves.
@@ -257,7 +258,7 @@ void BothEnds::learn(Side& side) const {
   }
   side.few.reset();
   side.tried = 0;
-  if (++side.next % between_roots == 0) tighten(*side.root, unlimited, false, side.steps);
+  if (++side.next % between_roots == 0) apply_rules(*side.root, unlimited, false, side.steps);
 }
 
 } // namespace ppsim::synthesis

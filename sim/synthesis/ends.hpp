@@ -10,12 +10,16 @@
 
 namespace ppsim::synthesis {
 
+/// For a makespan for which there are orders. Adds the steps.
+void apply_rules(Windows& windows, std::int64_t most, bool pairs, std::uint64_t& steps);
+
 /// Tries the tasks of one microbatch after the other with the windows of a few before it, those that can share a
 /// stage's memory. What they refute no order does.
 class BothEnds {
 public:
-  /// Tries both views side by side if `threads` is above 1, which changes nothing.
-  BothEnds(const Views& views, std::size_t threads);
+  /// Tries both views side by side if `threads` is above 1, which changes nothing. `longest`: every order has ended by
+  /// then, also of more stages than `views` has.
+  BothEnds(const Views& views, std::size_t threads, std::int64_t longest);
 
   /// Continues where the last call ended, for about so many `steps`, or until `goes_on` is false, which two threads may
   /// ask. Raises the starts of `root`, what holds of all orders, of which there are some. Whether there were any to
@@ -71,7 +75,7 @@ private:
   };
 
   static Reach reach_of(const Views& views);
-  BothEnds(const Views& views, std::size_t threads, Reach reach);
+  BothEnds(const Views& views, std::size_t threads, std::int64_t longest, Reach reach);
   [[nodiscard]] bool is_done(const Side& side) const { return side.next == views_.m; }
   [[nodiscard]] std::array<std::uint64_t, 2> shares_of(std::uint64_t steps) const;
   void extend(Side& side, std::uint64_t steps, const std::function<bool()>& goes_on) const;

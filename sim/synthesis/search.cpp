@@ -11,8 +11,8 @@
 
 #include "cases.hpp"
 #include "ending.hpp"
-#include "ends.hpp"
 #include "guided.hpp"
+#include "levels.hpp"
 #include "round.hpp"
 
 namespace ppsim::synthesis {
@@ -292,9 +292,9 @@ private:
     if (by_ends != by_cases) ends_eighths_ = by_ends > by_cases ? 6 : by_ends > 0 ? 2 : 1;
   }
 
-  BothEnds& both_ends() {
+  Levels& both_ends() {
     if (!ends_) {
-      ends_.emplace(views_, options_.threads);
+      ends_.emplace(views_, root_, options_.threads);
       found_.steps += ends_->steps();
     }
     return *ends_;
@@ -309,6 +309,7 @@ private:
     if (!found) return taken;
     const std::int64_t before = found_.bound;
     open_ = unlimited;
+    raise(root_.bound());
     raise_bound();
     if (found_.bound > before) cases_.renew();
     return taken;
@@ -334,7 +335,7 @@ private:
   std::int64_t open_ = unlimited;                        ///< the least makespan that could not be refuted
   std::vector<std::pair<std::int64_t, Windows>> guides_; ///< makespans with their windows
   Cases cases_;
-  std::optional<BothEnds> ends_;   ///< when cases are tried
+  std::optional<Levels> ends_;     ///< when cases are tried
   std::uint64_t ends_eighths_ = 2; ///< of their steps, which it gets
   std::uint64_t ends_help_ = 0;    ///< so many rounds until now
   std::uint64_t quiet_ = 0;        ///< rounds since the last better order

@@ -11,6 +11,7 @@
 
 #include "sim/synthesis/cases.hpp"
 #include "sim/synthesis/ends.hpp"
+#include "sim/synthesis/levels.hpp"
 #include "sim/synthesis/windows.hpp"
 
 namespace ppsim::test::windows_property {
@@ -183,7 +184,7 @@ TEST_CASE("What cannot start early however long the step is proven by the rules 
       return proven;
     };
     const std::int64_t before = bound();
-    BothEnds ends{views, 1 + seed % 2};
+    BothEnds ends{views, 1 + seed % 2, whole_length(instance)};
     for (int turn = 0; !ends.are_done(); ++turn) { // at once, or with steps for a task or two at a time
       REQUIRE(turn < 10'000);
       const std::size_t known = ends.cases().size();
@@ -204,13 +205,55 @@ TEST_CASE("What cannot start early however long the step is proven by the rules 
   CHECK(higher == 26);
 }
 
+TEST_CASE("What a few stages show is proven by the rules for all of them") {
+  std::size_t some = 0, cases = 0;
+  for (std::uint32_t seed = 1; seed <= 13; ++seed) {
+    INFO("seed " << seed);
+    Draw draw{seed};
+    const bool repeats = seed == 13; // as many microbatches as lead to what is not tried again
+    Instance instance = pipeline(linear(static_cast<std::uint32_t>(draw(11, 13))),
+                                 repeats ? 60 : static_cast<std::uint32_t>(draw(8, 10)), {7, 7, 4, 9, 6});
+    if (!repeats) {
+      for (Sequence& sequence : instance.sequences) {
+        sequence.duration = draw(5, 9);
+        sequence.tail = draw(0, 1) * draw(0, 20);
+      }
+      for (Arc& arc : instance.arcs) arc.lag = draw(0, 6);
+      for (std::int64_t& capacity : instance.capacity) capacity = draw(3, 6);
+    }
+    const Views views{instance};
+    Windows root{views};
+    REQUIRE(root.tighten(unlimited, false));
+    Windows by_cases = root;
+    REQUIRE(stages_of_levels(views, root).size() == 1);
+    const std::optional<Plan> plan = search(instance, {.proves = false}).plan;
+    REQUIRE(plan);
+    Levels levels{views, root, 1 + seed % 2};
+    std::size_t of_few = 0;
+    while (!levels.has_all_stages()) {
+      levels.extend(root, seed % 3 == 0 ? 2'000 : 10'000, [] { return true; });
+      if (!levels.has_all_stages()) of_few = levels.cases().size();
+    }
+    some += of_few > 0 ? 1 : 0;
+    cases += levels.cases().size();
+    REQUIRE(shown_at_any_makespan(instance, *plan, levels.cases()) == levels.cases().size());
+    for (const Case& each : levels.cases())
+      by_cases.raise_start(each.view, each.sequence * views.m + each.index, each.time);
+    REQUIRE(by_cases.tighten(unlimited, false));
+    for (const std::size_t d : {0U, 1U})
+      for (std::size_t task = 0; task < instance.tasks(); ++task) REQUIRE(by_cases.head(d, task) >= root.head(d, task));
+  }
+  CHECK(some == 13);
+  CHECK(cases == 127);
+}
+
 TEST_CASE("What was found near one microbatch is not sought again near those that are as much later") {
   const auto ends_of = [](std::uint32_t microbatches) {
     const Instance instance = pipeline(wave(1), microbatches, {70, 50, 40, 10, 2});
     const Views views{instance};
     Windows root{views};
     REQUIRE(root.tighten(unlimited, false));
-    BothEnds ends{views, 1};
+    BothEnds ends{views, 1, whole_length(instance)};
     REQUIRE(ends.extend(root, Windows::no_limit / 2, [] { return true; }));
     REQUIRE(ends.are_done());
     const std::optional<Plan> plan = search(instance, {.proves = false}).plan;

@@ -286,7 +286,7 @@ TEST_CASE("Cases from both ends come first until there are some, if their pace l
   const Views views{instance};
   Windows root{views};
   REQUIRE(root.tighten(unlimited, false));
-  BothEnds ends{views, 1};
+  BothEnds ends{views, 1, whole_length(instance)};
   const std::function<bool()> always = [] { return true; };
   CHECK(ends.may_reach_repeats(1));  // nothing is known of its pace
   ends.extend(root, 20'000, always); // a microbatch or two

@@ -1,0 +1,164 @@
+#include "levels.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace ppsim::synthesis {
+namespace {
+
+/// Stages of each level, besides the one where room is least. At 32 and 64 stages more brought hardly more than all do,
+/// others (evenly spread, near the first stage) less in as many steps.
+constexpr std::array<std::size_t, 2> near_turn{4, 8};
+constexpr std::int64_t no_way = -1;
+
+/// By sequence: the longest way from the end of `from` to its start over sequences that are not kept.
+std::vector<std::int64_t> ways_of(const Views& views, std::uint32_t from, const std::vector<bool>& kept) {
+  std::vector<std::int64_t> ways(views.local.size(), no_way);
+  for (const std::uint32_t s : views.view[0].path) {
+    if (s != from && (kept[s] || ways[s] == no_way)) continue;
+    const std::int64_t end = s == from ? 0 : ways[s] + views.duration(s);
+    for (const View::Input& output : views.view[0].outputs[s])
+      ways[output.sequence] = std::max(ways[output.sequence], end + output.lag);
+  }
+  return ways;
+}
+
+/// What is known of each start on these stages in one becomes known in the other.
+void carry(const Windows& from, Windows& to, std::span<const std::uint32_t> there, std::span<const std::uint32_t> here,
+           std::size_t m) {
+  for (const std::size_t d : {0U, 1U})
+    for (std::size_t i = 0; i < there.size(); ++i)
+      for (std::size_t j = 0; j < m; ++j)
+        if (const std::int64_t start = from.head(d, there[i] * m + j); start > to.head(d, here[i] * m + j))
+          to.raise_start(d, here[i] * m + j, start);
+}
+
+/// A stage on which one sequence takes memory that others give back.
+struct Holding {
+  std::uint32_t stage = 0;
+  std::int64_t away = 0; ///< for how long a microbatch leaves it after that sequence, at least
+  double per_room = 0;   ///< the same, for each that fits
+};
+
+/// All stages where memory is limited; nothing if several sequences of one take some, or if it is never given back.
+std::vector<Holding> holdings_of(const Views& views, const Windows& root) {
+  std::vector<Holding> holdings;
+  for (std::uint32_t stage = 0; stage < views.on.size(); ++stage) {
+    const std::int64_t capacity = views.instance.capacity[stage];
+    const auto net = [&](std::uint32_t s) { return views.view[0].take[s] - views.view[0].give[s]; };
+    const auto takes = [&](std::uint32_t s) { return capacity != unlimited && net(s) > 0; };
+    const std::int64_t takers = std::ranges::count_if(views.on[stage], takes);
+    if (takers == 0) continue;
+    const std::uint32_t taker = *std::ranges::find_if(views.on[stage], takes);
+    std::int64_t next = unlimited;
+    for (const std::uint32_t s : views.on[stage])
+      if (views.leads_to[taker][views.local[s]]) next = std::min(next, root.head(0, s * views.m));
+    if (takers > 1 || next == unlimited) return {};
+    const std::int64_t away = next - root.head(0, taker * views.m) - views.duration(taker);
+    const double room = static_cast<double>(capacity) / static_cast<double>(net(taker));
+    holdings.push_back({stage, away, static_cast<double>(away) / room});
+  }
+  return holdings;
+}
+
+} // namespace
+
+FewStages keep_stages(const Views& views, std::span<const std::uint32_t> stages) {
+  FewStages result;
+  result.instance.microbatches = views.instance.microbatches;
+  std::vector<bool> kept(views.local.size());
+  for (const std::uint32_t stage : stages) {
+    for (const std::uint32_t s : views.on[stage]) {
+      kept[s] = true;
+      result.sequences.push_back(s);
+      result.instance.sequences.push_back(views.instance.sequences[s]);
+      result.instance.sequences.back().stage = static_cast<std::uint32_t>(result.instance.capacity.size());
+    }
+    result.instance.capacity.push_back(views.instance.capacity[stage]);
+  }
+  for (std::uint32_t from = 0; from < result.sequences.size(); ++from) {
+    const std::vector<std::int64_t> ways = ways_of(views, result.sequences[from], kept);
+    std::int64_t& tail = result.instance.sequences[from].tail;
+    for (std::size_t s = 0; s < ways.size(); ++s)
+      if (!kept[s] && ways[s] != no_way)
+        tail = std::max(tail, ways[s] + views.duration(s) + views.instance.sequences[s].tail);
+    for (std::uint32_t to = 0; to < result.sequences.size(); ++to)
+      if (const std::int64_t lag = ways[result.sequences[to]]; lag != no_way)
+        result.instance.arcs.push_back({from, to, lag});
+  }
+  return result;
+}
+
+std::vector<std::vector<std::uint32_t>> stages_of_levels(const Views& views, const Windows& root) {
+  std::vector<Holding> holdings = holdings_of(views, root);
+  std::vector<std::vector<std::uint32_t>> levels;
+  for (const std::size_t turning : near_turn) {
+    if (holdings.size() <= 2 * (turning + 1)) break; // all of them take few steps, too
+    std::ranges::iter_swap(holdings.begin(), std::ranges::max_element(holdings, {}, &Holding::per_room));
+    std::ranges::stable_sort(holdings.begin() + 1, holdings.end(), {}, &Holding::away);
+    std::vector<std::uint32_t>& stages = levels.emplace_back();
+    for (std::size_t i = 0; i <= turning; ++i) stages.push_back(holdings[i].stage);
+    std::ranges::sort(stages);
+  }
+  return levels;
+}
+
+Levels::Level::Level(FewStages of, std::size_t threads, std::int64_t longest)
+    : few{std::move(of)}, views{few.instance}, root{views}, ends{views, threads, longest} {
+  for (std::uint32_t s = 0; s < few.sequences.size(); ++s) own.push_back(s);
+}
+
+Levels::Levels(const Views& views, const Windows& root, std::size_t threads)
+    : views_{views}, threads_{threads}, stages_{stages_of_levels(views, root)} {
+  begin_next();
+}
+
+void Levels::begin_next() {
+  const std::int64_t longest = whole_length(views_.instance);
+  if (begun_ == stages_.size()) {
+    level_.reset();
+    whole_.emplace(views_, threads_, longest);
+    return;
+  }
+  level_ = std::make_unique<Level>(keep_stages(views_, stages_[begun_]), threads_, longest);
+  apply_rules(level_->root, unlimited, false, steps_);
+  ++begun_;
+}
+
+bool Levels::extend(Windows& root, std::uint64_t steps, const std::function<bool()>& goes_on) {
+  const std::uint64_t end = this->steps() + steps;
+  bool found = false;
+  while (level_ && this->steps() < end && goes_on()) {
+    found = extend_level(root, end - this->steps(), goes_on) || found;
+    if (!level_->ends.are_done()) continue;
+    steps_ += level_->ends.steps();
+    begin_next();
+  }
+  if (whole_ && this->steps() < end) found = extend_whole(root, end - this->steps(), goes_on) || found;
+  return found;
+}
+
+bool Levels::extend_whole(Windows& root, std::uint64_t steps, const std::function<bool()>& goes_on) {
+  const std::vector<Case>& cases = whole_->cases();
+  const auto known = static_cast<std::ptrdiff_t>(cases.size());
+  const bool found = whole_->extend(root, steps, goes_on);
+  cases_.insert(cases_.end(), cases.begin() + known, cases.end());
+  return found;
+}
+
+bool Levels::extend_level(Windows& root, std::uint64_t steps, const std::function<bool()>& goes_on) {
+  Level& level = *level_;
+  const std::size_t known = level.ends.cases().size();
+  carry(root, level.root, level.few.sequences, level.own, views_.m);
+  if (!level.ends.extend(level.root, steps, goes_on)) return false;
+  for (std::size_t i = known; i < level.ends.cases().size(); ++i) {
+    cases_.push_back(level.ends.cases()[i]);
+    cases_.back().sequence = level.few.sequences[cases_.back().sequence];
+  }
+  carry(level.root, root, level.own, level.few.sequences, views_.m);
+  apply_rules(root, unlimited, false, steps_);
+  return true;
+}
+
+} // namespace ppsim::synthesis
