@@ -9,6 +9,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+
 #include "sim/synthesis/cases.hpp"
 #include "sim/synthesis/ends.hpp"
 #include "sim/synthesis/levels.hpp"
@@ -211,12 +213,13 @@ TEST_CASE("What a few stages show is proven by the rules for all of them") {
     INFO("seed " << seed);
     Draw draw{seed};
     const bool repeats = seed == 13; // as many microbatches as lead to what is not tried again
-    Instance instance = pipeline(linear(static_cast<std::uint32_t>(draw(11, 13))),
-                                 repeats ? 60 : static_cast<std::uint32_t>(draw(8, 10)), {7, 7, 4, 9, 6});
+    const auto stages = static_cast<std::uint32_t>(draw(11, 13));
+    const auto microbatches = static_cast<std::uint32_t>(repeats ? 60 : draw(8, 10));
+    Instance instance = pipeline(linear(stages), microbatches, {7, 7, 4, 9, 6});
     if (!repeats) {
       for (Sequence& sequence : instance.sequences) {
         sequence.duration = draw(5, 9);
-        sequence.tail = draw(0, 1) * draw(0, 20);
+        sequence.tail = std::max<std::int64_t>(0, draw(-20, 20));
       }
       for (Arc& arc : instance.arcs) arc.lag = draw(0, 6);
       for (std::int64_t& capacity : instance.capacity) capacity = draw(3, 6);
@@ -243,8 +246,8 @@ TEST_CASE("What a few stages show is proven by the rules for all of them") {
     for (const std::size_t d : {0U, 1U})
       for (std::size_t task = 0; task < instance.tasks(); ++task) REQUIRE(by_cases.head(d, task) >= root.head(d, task));
   }
-  CHECK(some == 13);
-  CHECK(cases == 127);
+  CHECK(some == 12);
+  CHECK(cases == 97);
 }
 
 TEST_CASE("What was found near one microbatch is not sought again near those that are as much later") {
