@@ -24,14 +24,17 @@ std::vector<std::int64_t> ways_of(const Views& views, std::uint32_t from, const 
   return ways;
 }
 
-/// What is known of each start on these stages in one becomes known in the other.
-void carry(const Windows& from, Windows& to, std::span<const std::uint32_t> there, std::span<const std::uint32_t> here,
-           std::size_t m) {
+/// What is known of each start on a few stages in one becomes known in the other.
+void share(Windows& whole, Windows& few, std::span<const std::uint32_t> sequences, std::size_t m) {
   for (const std::size_t d : {0U, 1U})
-    for (std::size_t i = 0; i < there.size(); ++i)
-      for (std::size_t j = 0; j < m; ++j)
-        if (const std::int64_t start = from.head(d, there[i] * m + j); start > to.head(d, here[i] * m + j))
-          to.raise_start(d, here[i] * m + j, start);
+    for (std::size_t s = 0; s < sequences.size(); ++s)
+      for (std::size_t j = 0; j < m; ++j) {
+        const std::size_t there = sequences[s] * m + j;
+        const std::size_t here = s * m + j;
+        if (const std::int64_t start = whole.head(d, there); start > few.head(d, here)) few.raise_start(d, here, start);
+        if (const std::int64_t start = few.head(d, here); start > whole.head(d, there))
+          whole.raise_start(d, there, start);
+      }
 }
 
 /// A stage on which one sequence takes memory that others give back.
@@ -92,11 +95,12 @@ FewStages keep_stages(const Views& views, std::span<const std::uint32_t> stages)
 
 std::vector<std::vector<std::uint32_t>> stages_of_levels(const Views& views, const Windows& root) {
   std::vector<Holding> holdings = holdings_of(views, root);
+  if (holdings.empty()) return {};
+  std::ranges::iter_swap(holdings.begin(), std::ranges::max_element(holdings, {}, &Holding::per_room));
+  std::ranges::stable_sort(holdings.begin() + 1, holdings.end(), {}, &Holding::away);
   std::vector<std::vector<std::uint32_t>> levels;
   for (const std::size_t turning : near_turn) {
     if (holdings.size() <= 2 * (turning + 1)) break; // all of them take few steps, too
-    std::ranges::iter_swap(holdings.begin(), std::ranges::max_element(holdings, {}, &Holding::per_room));
-    std::ranges::stable_sort(holdings.begin() + 1, holdings.end(), {}, &Holding::away);
     std::vector<std::uint32_t>& stages = levels.emplace_back();
     for (std::size_t i = 0; i <= turning; ++i) stages.push_back(holdings[i].stage);
     std::ranges::sort(stages);
@@ -105,9 +109,7 @@ std::vector<std::vector<std::uint32_t>> stages_of_levels(const Views& views, con
 }
 
 Levels::Level::Level(FewStages of, std::size_t threads, std::int64_t longest)
-    : few{std::move(of)}, views{few.instance}, root{views}, ends{views, threads, longest} {
-  for (std::uint32_t s = 0; s < few.sequences.size(); ++s) own.push_back(s);
-}
+    : few{std::move(of)}, views{few.instance}, root{views}, ends{views, threads, longest} {}
 
 Levels::Levels(const Views& views, const Windows& root, std::size_t threads)
     : views_{views}, threads_{threads}, stages_{stages_of_levels(views, root)} {
@@ -150,13 +152,13 @@ bool Levels::extend_whole(Windows& root, std::uint64_t steps, const std::functio
 bool Levels::extend_level(Windows& root, std::uint64_t steps, const std::function<bool()>& goes_on) {
   Level& level = *level_;
   const std::size_t known = level.ends.cases().size();
-  carry(root, level.root, level.few.sequences, level.own, views_.m);
+  share(root, level.root, level.few.sequences, views_.m);
   if (!level.ends.extend(level.root, steps, goes_on)) return false;
   for (std::size_t i = known; i < level.ends.cases().size(); ++i) {
     cases_.push_back(level.ends.cases()[i]);
     cases_.back().sequence = level.few.sequences[cases_.back().sequence];
   }
-  carry(level.root, root, level.own, level.few.sequences, views_.m);
+  share(root, level.root, level.few.sequences, views_.m);
   apply_rules(root, unlimited, false, steps_);
   return true;
 }

@@ -46,7 +46,6 @@ private:
   struct Level {
     Level(FewStages of, std::size_t threads, std::int64_t longest);
     FewStages few;
-    std::vector<std::uint32_t> own; ///< 0, 1, ...: its sequences as numbered here
     Views views;
     Windows root;
     BothEnds ends;
