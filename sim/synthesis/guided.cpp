@@ -210,21 +210,22 @@ std::vector<std::int64_t> latest_starts(const Views& views, const Windows& windo
   return starts;
 }
 
+Guide guide_of(const Views& views, const Plan& plan, std::size_t direction, double wait) {
+  Guide guide{.direction = direction, .urgency = plan.start, .wait = wait};
+  if (direction == 0) return guide;
+  for (std::size_t task = 0; task < plan.start.size(); ++task)
+    guide.urgency[task] = plan.makespan - plan.start[views.turned(task)] - views.duration(task / views.m);
+  return guide;
+}
+
 Plan improve_in_turns(const Views& views, Plan plan) {
   constexpr int most_turns = 6;
-  std::vector<std::int64_t> starts = plan.start; // of the last order made, forwards
-  std::int64_t end = plan.makespan;
+  Plan last = plan;
   for (int turn = 0; turn < most_turns; ++turn) {
-    const std::size_t direction = turn % 2 == 0 ? 1 : 0;
-    Guide guide{.direction = direction, .urgency = std::vector<std::int64_t>(starts.size()), .wait = 0.5};
-    for (std::size_t task = 0; task < starts.size(); ++task)
-      guide.urgency[task] =
-          direction == 0 ? starts[task] : end - starts[views.turned(task)] - views.duration(task / views.m);
-    std::optional<Plan> next = make_order(views, guide);
+    std::optional<Plan> next = make_order(views, guide_of(views, last, turn % 2 == 0 ? 1 : 0, 0.5));
     if (!next) break;
-    starts = next->start;
-    end = next->makespan;
-    if (next->makespan < plan.makespan) plan = std::move(*next);
+    last = *std::move(next);
+    if (last.makespan < plan.makespan) plan = last;
   }
   return plan;
 }

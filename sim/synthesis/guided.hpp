@@ -21,6 +21,9 @@ struct Guide {
 [[nodiscard]] std::vector<std::int64_t> latest_starts(const Views& views, const Windows& windows, std::size_t direction,
                                                       std::int64_t most);
 
+/// By the starts of `plan`, in either direction.
+[[nodiscard]] Guide guide_of(const Views& views, const Plan& plan, std::size_t direction, double wait);
+
 /// `plan` run backwards, forwards and so on, each time by the starts of the one before, as long as it gets better.
 [[nodiscard]] Plan improve_in_turns(const Views& views, Plan plan);
 

@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "holding.hpp"
+
 namespace ppsim::synthesis {
 namespace {
 
@@ -37,34 +39,6 @@ void share(Windows& whole, Windows& few, std::span<const std::uint32_t> sequence
       }
 }
 
-/// A stage on which one sequence takes memory that others give back.
-struct Holding {
-  std::uint32_t stage = 0;
-  std::int64_t away = 0; ///< for how long a microbatch leaves it after that sequence, at least
-  double per_room = 0;   ///< the same, for each that fits
-};
-
-/// All stages where memory is limited; nothing if several sequences of one take some, or if it is never given back.
-std::vector<Holding> holdings_of(const Views& views, const Windows& root) {
-  std::vector<Holding> holdings;
-  for (std::uint32_t stage = 0; stage < views.on.size(); ++stage) {
-    const std::int64_t capacity = views.instance.capacity[stage];
-    const auto net = [&](std::uint32_t s) { return views.view[0].take[s] - views.view[0].give[s]; };
-    const auto takes = [&](std::uint32_t s) { return capacity != unlimited && net(s) > 0; };
-    const std::int64_t takers = std::ranges::count_if(views.on[stage], takes);
-    if (takers == 0) continue;
-    const std::uint32_t taker = *std::ranges::find_if(views.on[stage], takes);
-    std::int64_t next = unlimited;
-    for (const std::uint32_t s : views.on[stage])
-      if (views.leads_to[taker][views.local[s]]) next = std::min(next, root.head(0, s * views.m));
-    if (takers > 1 || next == unlimited) return {};
-    const std::int64_t away = next - root.head(0, taker * views.m) - views.duration(taker);
-    const double room = static_cast<double>(capacity) / static_cast<double>(net(taker));
-    holdings.push_back({stage, away, static_cast<double>(away) / room});
-  }
-  return holdings;
-}
-
 } // namespace
 
 FewStages keep_stages(const Views& views, std::span<const std::uint32_t> stages) {
@@ -96,7 +70,9 @@ FewStages keep_stages(const Views& views, std::span<const std::uint32_t> stages)
 std::vector<std::vector<std::uint32_t>> stages_of_levels(const Views& views, const Windows& root) {
   std::vector<Holding> holdings = holdings_of(views, root);
   if (holdings.empty()) return {};
-  std::ranges::iter_swap(holdings.begin(), std::ranges::max_element(holdings, {}, &Holding::per_room));
+  std::ranges::iter_swap(holdings.begin(), std::ranges::max_element(holdings, {}, [](const Holding& each) {
+                           return static_cast<double>(each.away) / each.room;
+                         }));
   std::ranges::stable_sort(holdings.begin() + 1, holdings.end(), {}, &Holding::away);
   std::vector<std::vector<std::uint32_t>> levels;
   for (const std::size_t turning : near_turn) {

@@ -14,6 +14,7 @@
 #include "guided.hpp"
 #include "levels.hpp"
 #include "round.hpp"
+#include "waves.hpp"
 
 namespace ppsim::synthesis {
 namespace {
@@ -27,14 +28,17 @@ constexpr std::size_t most_guides = 6;  // windows that are kept for samples
 constexpr std::uint64_t most_more = 3;  // doublings of the steps of cases
 constexpr std::uint64_t first_more = 2; // doublings for cases from both ends, until there are some
 constexpr std::size_t pool_size = 12;
-constexpr std::size_t samples = 16;            // orders by chance in a round
+constexpr std::size_t samples = 16;            // orders by chance, side by side
+constexpr std::size_t wave_batches = 4;        // of them in the first round
+constexpr std::size_t quiet_batches = 2;       // of them that bring nothing, near orders
+constexpr std::size_t near_plans = 4;          // near which orders are made
 constexpr std::uint64_t guide_steps = 400'000; // of the windows for orders, where a bound is not sought
 constexpr std::int64_t far_ppm = 20'000;       // a gap that is worth cases from both ends
 
 class Search {
 public:
   Search(const Instance& instance, const SearchOptions& options)
-      : views_{instance}, options_{options}, root_{views_}, dice_{options.seed},
+      : views_{instance}, options_{options}, root_{views_}, dice_{options.seed}, guide_dice_{options.seed},
         cases_{views_, root_, options.threads} {}
 
   Found run() {
@@ -244,6 +248,68 @@ private:
     });
   }
 
+  /// The shortest order that each guide leads to, ns. Of those that are better than the best one each length is kept
+  /// once, so that searches do not begin with the same one over and over.
+  std::vector<std::int64_t> follow_all(const std::vector<Guide>& guides) {
+    const std::int64_t shortest = found_.plan->makespan;
+    std::vector<std::vector<Plan>> plans(guides.size());
+    side_by_side(guides.size(), [&](std::size_t i) {
+      Part part = follow(guides[i]);
+      plans[i] = std::exchange(part.plans, {});
+      return part;
+    });
+    std::vector<std::int64_t> lengths(guides.size(), unlimited);
+    for (std::size_t i = 0; i < guides.size(); ++i)
+      for (Plan& plan : plans[i]) {
+        lengths[i] = std::min(lengths[i], plan.makespan);
+        if (plan.makespan < shortest && !pool_.contains(plan.makespan)) offer(std::move(plan));
+      }
+    return lengths;
+  }
+
+  /// Orders in waves, as drawn by chance, half of them much like the best one so far.
+  void sample_waves() {
+    std::vector<Wave> chosen;
+    std::vector<Guide> guides;
+    for (std::size_t i = 0; i < samples; ++i) {
+      const bool is_near = best_wave_ && guide_dice_.below(2) == 0;
+      chosen.push_back(is_near ? draw_near(best_wave_->second, guide_dice_) : draw_wave(guide_dice_));
+      guides.push_back(waves_->guide(chosen.back()));
+    }
+    const std::vector<std::int64_t> lengths = follow_all(guides);
+    const auto best = static_cast<std::size_t>(std::ranges::min_element(lengths) - lengths.begin());
+    if (!best_wave_ || lengths[best] < best_wave_->first) best_wave_.emplace(lengths[best], chosen[best]);
+  }
+
+  /// Several times in the first round; then once, if that brought anything.
+  void try_waves() {
+    if (found_.effort == 0) waves_.emplace(views_, root_);
+    if (!waves_->exist() || (found_.effort > 0 && !waves_help_)) return;
+    const std::int64_t before = found_.plan->makespan;
+    for (std::size_t i = 0; i < (found_.effort == 0 ? wave_batches : 1) && !done(); ++i) sample_waves();
+    if (found_.effort == 0) waves_help_ = found_.plan->makespan < before;
+  }
+
+  /// Orders by the starts of the best ones, each moved a little by chance: again as long as one gets better.
+  void sample_near() {
+    const std::int64_t most_moved = std::ranges::max(views_.work) / static_cast<std::int64_t>(views_.m);
+    for (std::size_t quiet = 0; quiet < quiet_batches && !done();) {
+      std::vector<Guide> guides;
+      for (std::size_t i = 0; i < samples; ++i) {
+        const auto from = std::next(pool_.begin(),
+                                    static_cast<std::ptrdiff_t>(guide_dice_.below(std::min(near_plans, pool_.size()))));
+        const std::size_t direction = guide_dice_.below(2);
+        Guide& guide = guides.emplace_back(guide_of(views_, from->second, direction, guide_dice_.share()));
+        const double most = guide_dice_.share() * static_cast<double>(most_moved);
+        for (std::int64_t& urgency : guide.urgency)
+          urgency += static_cast<std::int64_t>(most * (guide_dice_.share() - 0.5));
+      }
+      const std::int64_t before = found_.plan->makespan;
+      follow_all(guides);
+      quiet = found_.plan->makespan < before ? 0 : quiet + 1;
+    }
+  }
+
   /// Tabu searches: of the first orders from all that were kept; then from the best ones, or near the best one, if the
   /// last round brought nothing better. Fewer where even the shortest ones take long.
   void improve_orders() {
@@ -268,7 +334,10 @@ private:
   void round() {
     const std::int64_t before = found_.plan->makespan;
     sample_orders();
+    const bool by_starts = options_.proves && !options_.as_run; // how it runs does not follow from where it is to start
+    if (!done() && by_starts) try_waves();
     if (!done()) improve_orders();
+    if (!done() && by_starts) sample_near();
     if (!done() && found_.plan->makespan - 1 < open_) refute(found_.plan->makespan - 1);
     if (!done()) prove_more();
     quiet_ = found_.plan->makespan < before ? 0 : quiet_ + 1;
@@ -330,15 +399,19 @@ private:
   const SearchOptions& options_;
   Windows root_;
   SplitMix64 dice_;
+  SplitMix64 guide_dice_; ///< of guides that are not by windows
   Found found_;
   std::multimap<std::int64_t, Plan> pool_;
   std::int64_t open_ = unlimited;                        ///< the least makespan that could not be refuted
   std::vector<std::pair<std::int64_t, Windows>> guides_; ///< makespans with their windows
   Cases cases_;
-  std::optional<Levels> ends_;     ///< when cases are tried
-  std::uint64_t ends_eighths_ = 2; ///< of their steps, which it gets
-  std::uint64_t ends_help_ = 0;    ///< so many rounds until now
-  std::uint64_t quiet_ = 0;        ///< rounds since the last better order
+  std::optional<Waves> waves_;                             ///< from the first round on
+  std::optional<std::pair<std::int64_t, Wave>> best_wave_; ///< with the makespan, ns
+  bool waves_help_ = false;                                ///< in the first round
+  std::optional<Levels> ends_;                             ///< when cases are tried
+  std::uint64_t ends_eighths_ = 2;                         ///< of their steps, which it gets
+  std::uint64_t ends_help_ = 0;                            ///< so many rounds until now
+  std::uint64_t quiet_ = 0;                                ///< rounds since the last better order
   std::uint64_t orders_left_ = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t steps_left_ = Windows::no_limit;                                       ///< of refutations
   std::uint64_t guide_steps_left_ = options_.proves ? Windows::no_limit : guide_steps; ///< of windows for orders

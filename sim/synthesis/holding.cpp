@@ -1,0 +1,35 @@
+#include "holding.hpp"
+
+#include <algorithm>
+
+namespace ppsim::synthesis {
+
+std::vector<Holding> holdings_of(const Views& views, const Windows& root) {
+  std::vector<Holding> holdings;
+  for (std::uint32_t stage = 0; stage < views.on.size(); ++stage) {
+    const std::int64_t capacity = views.instance.capacity[stage];
+    const auto net = [&](std::uint32_t s) { return views.view[0].take[s] - views.view[0].give[s]; };
+    const auto takes = [&](std::uint32_t s) { return capacity != unlimited && net(s) > 0; };
+    const std::int64_t takers = std::ranges::count_if(views.on[stage], takes);
+    if (takers == 0) continue;
+    const std::uint32_t taker = *std::ranges::find_if(views.on[stage], takes);
+    const std::int64_t start = root.head(0, taker * views.m);
+    std::int64_t next = unlimited;
+    std::int64_t end = 0;
+    for (const std::uint32_t s : views.on[stage]) {
+      if (!views.leads_to[taker][views.local[s]]) continue;
+      const std::int64_t head = root.head(0, s * views.m);
+      next = std::min(next, head);
+      end = std::max(end, head + views.duration(s));
+    }
+    if (takers > 1 || next == unlimited) return {};
+    holdings.push_back({.stage = stage,
+                        .taker = taker,
+                        .room = static_cast<double>(capacity) / static_cast<double>(net(taker)),
+                        .away = next - start - views.duration(taker),
+                        .held = end - start});
+  }
+  return holdings;
+}
+
+} // namespace ppsim::synthesis

@@ -1,0 +1,130 @@
+// Guides that are not by windows: microbatches in waves, and the starts of an order.
+
+#include "ppsim/synthesis/search.hpp"
+#include "support/pipelines.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "sim/synthesis/waves.hpp"
+
+namespace ppsim::test::waves_test {
+
+using namespace synthesis;
+
+namespace {
+
+using Times = std::vector<std::int64_t>;
+
+/// Two stages, transfers of 4: a microbatch alone runs F0 0-2, F1 6-8, I1 8-11, W1 11-12, I0 15-18, W0 18-19.
+Instance two_stages(std::uint32_t microbatches, std::int64_t capacity) {
+  return pipeline(linear(2), microbatches, {2, 3, 1, 4, capacity});
+}
+
+struct Known {
+  explicit Known(const Instance& instance) : views{instance}, root{views} { REQUIRE(root.tighten(unlimited, false)); }
+  Views views;
+  Windows root;
+};
+
+} // namespace
+
+TEST_CASE("For how many microbatches a stage has room, and for how long one keeps its place") {
+  const Instance instance = two_stages(4, 3);
+  const Known known{instance};
+  const std::vector<Holding> holdings = holdings_of(known.views, known.root);
+  REQUIRE(holdings.size() == 2);
+  CHECK(holdings[0].taker == 0);
+  CHECK(holdings[0].room == 3);
+  CHECK(holdings[0].away == 15 - 2);
+  CHECK(holdings[0].held == 19);
+  CHECK(holdings[1].taker == 3);
+  CHECK(holdings[1].away == 0);
+  CHECK(holdings[1].held == 12 - 6);
+}
+
+TEST_CASE("Without a limit, and with two chunks on a stage, there are no waves") {
+  const Instance unbounded = two_stages(4, unlimited);
+  const Known known{unbounded};
+  CHECK_FALSE(Waves(known.views, known.root).exist());
+  const Instance chunks = pipeline(wave(2), 4, {2, 3, 1, 4, 4});
+  const Known of_chunks{chunks};
+  CHECK_FALSE(Waves(of_chunks.views, of_chunks.root).exist());
+}
+
+TEST_CASE("Microbatches start as early as none waits for another") {
+  // F1 and I1 of two meet if they start less than 5 apart, F0 and I0 if between 13 and 18
+  const Instance instance = two_stages(2, 2);
+  const Known known{instance};
+  const Waves waves{known.views, known.root};
+  REQUIRE(waves.exist());
+  // the third: 19 after the first for its memory, which is 14 after the second; the fourth: 5 after the third
+  CHECK(waves.starts({.together = 1, .pace = 0}) == Times{0, 5, 23, 28});
+  SECTION("at some pace") {
+    const Instance more = two_stages(4, 4); // 6 of work; the fifth needs memory 19 after the first
+    const Known all{more};
+    CHECK(Waves(all.views, all.root).starts({.together = 1, .pace = 1}) == Times{0, 6, 12, 18, 24, 30, 36, 42});
+    CHECK(Waves(all.views, all.root).starts({.together = 2, .pace = 1}) == Times{0, 5, 12, 18, 24, 30, 36, 42});
+  }
+  SECTION("and tasks aside when their memory is needed") {
+    const Guide guide = waves.guide({.together = 1, .pace = 0, .early = 2, .wait = 0.7});
+    CHECK(guide.direction == 0);
+    CHECK(guide.wait == 0.7);
+    CHECK(guide.urgency == Times{0, 5, 15, 20, 23 - 2, 28 - 2,           // F0, I0, W0
+                                 6, 11, 8, 13, 23 + 6 - 2, 28 + 6 - 2}); // F1, I1, W1
+  }
+}
+
+TEST_CASE("No task that others wait for meets another if microbatches start in waves") {
+  SplitMix64 dice{11};
+  for (int trial = 0; trial < 60; ++trial) {
+    const auto from = [&](std::size_t least, std::size_t most) {
+      return static_cast<std::int64_t>(least + dice.below(most - least + 1));
+    };
+    PipelineCosts costs;
+    costs.forward = from(1, 6);
+    costs.input_grad = from(1, 6);
+    costs.weight_grad = from(0, 4);
+    costs.lag = from(0, 9);
+    costs.capacity = from(1, 6);
+    const auto stages = static_cast<std::uint32_t>(from(2, 5));
+    const Instance instance = pipeline(linear(stages), 12, costs);
+    const Known known{instance};
+    const Times starts = Waves(known.views, known.root).starts(draw_wave(dice));
+    const std::uint32_t passes = costs.weight_grad > 0 ? 3 : 2;
+    const auto begin = [&](std::size_t s, std::size_t i) { return starts[i] + known.root.head(0, s * 12); };
+    for (std::size_t j = 1; j < starts.size(); ++j)
+      for (std::size_t i = 0; i < j; ++i)
+        for (std::size_t stage = 0; stage < stages; ++stage)
+          for (std::size_t one = passes * stage; one < passes * stage + 2; ++one)
+            for (std::size_t other = passes * stage; other < passes * stage + 2; ++other)
+              CHECK((begin(one, i) + known.views.duration(one) <= begin(other, j) ||
+                     begin(other, j) + known.views.duration(other) <= begin(one, i)));
+  }
+}
+
+TEST_CASE("Waves by chance stay in their ranges, and near another they are much like it") {
+  SplitMix64 dice{3};
+  for (int i = 0; i < 200; ++i) {
+    const Wave wave = draw_wave(dice);
+    CHECK((wave.together >= 1 && wave.together <= 4));
+    CHECK((wave.pace >= 0.95 && wave.pace <= 1.25));
+    CHECK((wave.early >= 1 && wave.early <= 4));
+    const Wave near = draw_near(wave, dice);
+    CHECK(near.together == wave.together);
+    CHECK(std::abs(near.pace - wave.pace) <= 0.03);
+    CHECK((near.wait >= 0 && near.wait <= 1));
+  }
+}
+
+TEST_CASE("The starts of an order lead to it, forwards and backwards") {
+  const Instance instance = two_stages(3, 2);
+  const Views views{instance};
+  const Plan plan = search(instance, {.effort = 1, .go_on = {}}).plan.value();
+  for (const std::size_t direction : {0U, 1U})
+    CHECK(make_order(views, guide_of(views, plan, direction, 1)).value().makespan <= plan.makespan);
+  CHECK(guide_of(views, plan, 0, 1).urgency == plan.start);
+  // the last task of the first sequence is the first one backwards
+  CHECK(guide_of(views, plan, 1, 1).urgency[0] == plan.makespan - plan.start[2] - 2);
+}
+
+} // namespace ppsim::test::waves_test
