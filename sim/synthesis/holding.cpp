@@ -13,21 +13,17 @@ std::vector<Holding> holdings_of(const Views& views, const Windows& root) {
     const std::int64_t takers = std::ranges::count_if(views.on[stage], takes);
     if (takers == 0) continue;
     const std::uint32_t taker = *std::ranges::find_if(views.on[stage], takes);
-    const std::int64_t start = root.head(0, taker * views.m);
     std::int64_t next = unlimited;
-    std::int64_t end = 0;
+    std::int64_t beside = 0;
     for (const std::uint32_t s : views.on[stage]) {
-      if (!views.leads_to[taker][views.local[s]]) continue;
-      const std::int64_t head = root.head(0, s * views.m);
-      next = std::min(next, head);
-      end = std::max(end, head + views.duration(s));
+      if (s != taker) beside = std::max(beside, views.view[0].take[s]);
+      if (views.leads_to[taker][views.local[s]]) next = std::min(next, root.head(0, s * views.m));
     }
     if (takers > 1 || next == unlimited) return {};
     holdings.push_back({.stage = stage,
                         .taker = taker,
-                        .room = static_cast<double>(capacity) / static_cast<double>(net(taker)),
-                        .away = next - start - views.duration(taker),
-                        .held = end - start});
+                        .room = std::max<std::int64_t>(1, (capacity - beside) / net(taker)),
+                        .away = next - root.head(0, taker * views.m) - views.duration(taker)});
   }
   return holdings;
 }

@@ -9,10 +9,8 @@ namespace ppsim::synthesis {
 struct Holding {
   std::uint32_t stage = 0;
   std::uint32_t taker = 0; ///< the sequence
-  double room = 0;         ///< microbatches that fit
+  std::int64_t room = 0;   ///< microbatches that fit, besides what another task takes while it runs; 1 or more
   std::int64_t away = 0;   ///< ns for which a microbatch leaves the stage after that sequence, at least
-  std::int64_t held =
-      0; ///< ns from the start of that sequence until the stage has done all of the microbatch, at least
 };
 
 /// All stages where memory is limited; nothing if several sequences of one take some, or if it is never given back.

@@ -71,7 +71,7 @@ std::vector<std::vector<std::uint32_t>> stages_of_levels(const Views& views, con
   std::vector<Holding> holdings = holdings_of(views, root);
   if (holdings.empty()) return {};
   std::ranges::iter_swap(holdings.begin(), std::ranges::max_element(holdings, {}, [](const Holding& each) {
-                           return static_cast<double>(each.away) / each.room;
+                           return static_cast<double>(each.away) / static_cast<double>(each.room);
                          }));
   std::ranges::stable_sort(holdings.begin() + 1, holdings.end(), {}, &Holding::away);
   std::vector<std::vector<std::uint32_t>> levels;

@@ -48,6 +48,7 @@ struct Part {
   std::vector<Plan> plans = {};
   std::vector<Milestone> noted = {}; ///< where its best order changed
   std::uint64_t steps = 0;
+  bool once = false; ///< of plans of one length one is enough
 };
 
 /// Adds its steps to `found`, and what it noted to the history.

@@ -30,7 +30,8 @@ constexpr std::uint64_t first_more = 2; // doublings for cases from both ends, u
 constexpr std::size_t pool_size = 12;
 constexpr std::size_t samples = 16;            // orders by chance, side by side
 constexpr std::size_t wave_batches = 4;        // of them in the first round
-constexpr std::size_t quiet_batches = 2;       // of them that bring nothing, near orders
+constexpr std::size_t near_batches = 12;       // the most near orders, in a round
+constexpr std::size_t quiet_batches = 2;       // in a row that bring nothing, after which no more are made near orders
 constexpr std::size_t near_plans = 4;          // near which orders are made
 constexpr std::uint64_t guide_steps = 400'000; // of the windows for orders, where a bound is not sought
 constexpr std::int64_t far_ppm = 20'000;       // a gap that is worth cases from both ends
@@ -38,8 +39,8 @@ constexpr std::int64_t far_ppm = 20'000;       // a gap that is worth cases from
 class Search {
 public:
   Search(const Instance& instance, const SearchOptions& options)
-      : views_{instance}, options_{options}, root_{views_}, dice_{options.seed}, guide_dice_{options.seed},
-        cases_{views_, root_, options.threads} {}
+      : views_{instance}, options_{options}, root_{views_}, dice_{options.seed},
+        guide_dice_{SplitMix64::mixed(options.seed)}, cases_{views_, root_, options.threads} {}
 
   Found run() {
     if (!root_.tighten(unlimited, false)) {
@@ -126,7 +127,8 @@ private:
   bool take(Part part) {
     if (options_.as_run) part.noted.clear(); // it may not run like that
     add_steps(found_, part);
-    for (Plan& plan : part.plans) offer(std::move(plan));
+    for (Plan& plan : part.plans)
+      if (!part.once || !pool_.contains(plan.makespan)) offer(std::move(plan));
     if (found_.plan && orders_left_ > 0) --orders_left_;
     return done();
   }
@@ -248,64 +250,83 @@ private:
     });
   }
 
-  /// The shortest order that each guide leads to, ns. Of those that are better than the best one each length is kept
-  /// once, so that searches do not begin with the same one over and over.
-  std::vector<std::int64_t> follow_all(const std::vector<Guide>& guides) {
+  /// By `guide(i)` for each i below `count`: the shortest order that it leads to, ns. Of those that are better than the
+  /// best one each length is kept once, so that searches do not begin with the same one over and over.
+  template <class Make>
+  std::vector<std::int64_t> follow_all(std::size_t count, Make guide) {
     const std::int64_t shortest = found_.plan->makespan;
-    std::vector<std::vector<Plan>> plans(guides.size());
-    side_by_side(guides.size(), [&](std::size_t i) {
-      Part part = follow(guides[i]);
-      plans[i] = std::exchange(part.plans, {});
+    std::vector<std::int64_t> lengths(count, unlimited);
+    side_by_side(count, [&](std::size_t i) {
+      Part part = follow(guide(i));
+      part.once = true;
+      for (const Plan& plan : part.plans) lengths[i] = std::min(lengths[i], plan.makespan);
+      std::erase_if(part.plans, [&](const Plan& plan) { return plan.makespan >= shortest; });
       return part;
     });
-    std::vector<std::int64_t> lengths(guides.size(), unlimited);
-    for (std::size_t i = 0; i < guides.size(); ++i)
-      for (Plan& plan : plans[i]) {
-        lengths[i] = std::min(lengths[i], plan.makespan);
-        if (plan.makespan < shortest && !pool_.contains(plan.makespan)) offer(std::move(plan));
-      }
     return lengths;
   }
 
-  /// Orders in waves, as drawn by chance, half of them much like the best one so far.
+  /// Orders in waves, by chance; about half of them much like the best wave so far.
   void sample_waves() {
     std::vector<Wave> chosen;
-    std::vector<Guide> guides;
     for (std::size_t i = 0; i < samples; ++i) {
       const bool is_near = best_wave_ && guide_dice_.below(2) == 0;
       chosen.push_back(is_near ? draw_near(best_wave_->second, guide_dice_) : draw_wave(guide_dice_));
-      guides.push_back(waves_->guide(chosen.back()));
     }
-    const std::vector<std::int64_t> lengths = follow_all(guides);
+    const std::vector<std::int64_t> lengths =
+        follow_all(samples, [&](std::size_t i) { return waves_->guide(chosen[i]); });
     const auto best = static_cast<std::size_t>(std::ranges::min_element(lengths) - lengths.begin());
-    if (!best_wave_ || lengths[best] < best_wave_->first) best_wave_.emplace(lengths[best], chosen[best]);
+    if (lengths[best] < (best_wave_ ? best_wave_->first : unlimited)) best_wave_.emplace(lengths[best], chosen[best]);
   }
 
-  /// Several times in the first round; then once, if that brought anything.
+  /// Several times in the first round; later once, if the first round's brought anything.
   void try_waves() {
-    if (found_.effort == 0) waves_.emplace(views_, root_);
-    if (!waves_->exist() || (found_.effort > 0 && !waves_help_)) return;
+    if (waves_) {
+      if (waves_help_) sample_waves();
+      return;
+    }
+    waves_.emplace(views_, root_);
     const std::int64_t before = found_.plan->makespan;
-    for (std::size_t i = 0; i < (found_.effort == 0 ? wave_batches : 1) && !done(); ++i) sample_waves();
-    if (found_.effort == 0) waves_help_ = found_.plan->makespan < before;
+    for (std::size_t i = 0; i < wave_batches && waves_->exist() && !done(); ++i) sample_waves();
+    waves_help_ = found_.plan->makespan < before;
   }
 
-  /// Orders by the starts of the best ones, each moved a little by chance: again as long as one gets better.
+  /// By the starts of one of the best orders of different lengths, each moved a little.
   void sample_near() {
-    const std::int64_t most_moved = std::ranges::max(views_.work) / static_cast<std::int64_t>(views_.m);
-    for (std::size_t quiet = 0; quiet < quiet_batches && !done();) {
-      std::vector<Guide> guides;
-      for (std::size_t i = 0; i < samples; ++i) {
-        const auto from = std::next(pool_.begin(),
-                                    static_cast<std::ptrdiff_t>(guide_dice_.below(std::min(near_plans, pool_.size()))));
-        const std::size_t direction = guide_dice_.below(2);
-        Guide& guide = guides.emplace_back(guide_of(views_, from->second, direction, guide_dice_.share()));
-        const double most = guide_dice_.share() * static_cast<double>(most_moved);
-        for (std::int64_t& urgency : guide.urgency)
-          urgency += static_cast<std::int64_t>(most * (guide_dice_.share() - 0.5));
-      }
+    struct Near {
+      const Plan* plan = nullptr;
+      std::size_t direction = 0;
+      double wait = 0;
+      double most = 0; ///< ns
+      std::uint64_t seed = 0;
+    };
+    std::vector<Plan> plans; // copies: the pool changes
+    for (const auto& [length, plan] : pool_)
+      if (plans.size() < near_plans && (plans.empty() || plans.back().makespan < length)) plans.push_back(plan);
+    std::vector<Near> chosen;
+    for (std::size_t i = 0; i < samples; ++i) {
+      Near& near = chosen.emplace_back(Near{.plan = &plans[guide_dice_.below(plans.size())]});
+      near.direction = guide_dice_.below(2);
+      near.wait = guide_dice_.share();
+      near.most = guide_dice_.share() * static_cast<double>(views_.most_work());
+      near.seed = guide_dice_.next();
+    }
+    follow_all(samples, [&](std::size_t i) {
+      const Near& near = chosen[i];
+      Guide guide = guide_of(views_, *near.plan, near.direction, near.wait);
+      SplitMix64 dice{near.seed};
+      for (std::int64_t& urgency : guide.urgency)
+        urgency += static_cast<std::int64_t>(near.most * (dice.share() - 0.5));
+      return guide;
+    });
+  }
+
+  /// Until it brings nothing, some times in a row.
+  void try_near() {
+    std::size_t quiet = 0;
+    for (std::size_t batch = 0; batch < near_batches && quiet < quiet_batches && !done(); ++batch) {
       const std::int64_t before = found_.plan->makespan;
-      follow_all(guides);
+      sample_near();
       quiet = found_.plan->makespan < before ? 0 : quiet + 1;
     }
   }
@@ -334,10 +355,10 @@ private:
   void round() {
     const std::int64_t before = found_.plan->makespan;
     sample_orders();
-    const bool by_starts = options_.proves && !options_.as_run; // how it runs does not follow from where it is to start
+    const bool by_starts = !options_.as_run; // else how it runs does not follow from when its tasks are to start
     if (!done() && by_starts) try_waves();
     if (!done()) improve_orders();
-    if (!done() && by_starts) sample_near();
+    if (!done() && by_starts) try_near();
     if (!done() && found_.plan->makespan - 1 < open_) refute(found_.plan->makespan - 1);
     if (!done()) prove_more();
     quiet_ = found_.plan->makespan < before ? 0 : quiet_ + 1;

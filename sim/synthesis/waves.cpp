@@ -2,17 +2,9 @@
 
 #include <algorithm>
 
+#include "holding.hpp"
+
 namespace ppsim::synthesis {
-namespace {
-
-/// Whether nothing waits for it, and it waits for its own stage only.
-bool is_aside(const Views& views, std::uint32_t sequence) {
-  return views.view[0].outputs[sequence].empty() &&
-         std::ranges::all_of(views.view[0].inputs[sequence],
-                             [&](const View::Input& in) { return views.stage(in.sequence) == views.stage(sequence); });
-}
-
-} // namespace
 
 Wave draw_wave(SplitMix64& dice) {
   Wave wave;
@@ -25,23 +17,43 @@ Wave draw_wave(SplitMix64& dice) {
 
 Wave draw_near(Wave wave, SplitMix64& dice) {
   wave.pace += 0.06 * (dice.share() - 0.5);
-  wave.early += 1.5 * (dice.share() - 0.5);
+  wave.early = std::clamp(wave.early + 1.5 * (dice.share() - 0.5), 0.0, 5.0);
   wave.wait = std::clamp(wave.wait + 0.4 * (dice.share() - 0.5), 0.0, 1.0);
   return wave;
 }
 
-Waves::Waves(const Views& views, const Windows& root)
-    : views_{views}, path_(views.local.size()), holdings_{holdings_of(views, root)} {
-  for (std::size_t s = 0; s < path_.size(); ++s) path_[s] = root.head(0, s * views_.m);
-  for (const Holding& each : holdings_) most_room_ = std::max(most_room_, room(each));
-  for (const std::int64_t work : views.work) work_ = std::max(work_, work / static_cast<std::int64_t>(views.m));
+Waves::Waves(const Views& views, const Windows& root) : views_{views} {
+  const std::vector<Holding> holdings = holdings_of(views, root);
+  if (holdings.empty()) return;
+  find_way();
+  find_meeting();
+  for (const Holding& each : holdings) {
+    Place& place = places_.emplace_back(Place{.stage = each.stage, .taker = each.taker});
+    place.room = std::min(views.m, static_cast<std::size_t>(each.room));
+    most_room_ = std::max(most_room_, place.room);
+    for (const std::uint32_t s : views.on[each.stage])
+      place.held = std::max(place.held, way_[s] + views.duration(s) - way_[each.taker]);
+  }
+}
+
+/// Over arcs alone. A stage without work only says when others begin a step: a microbatch's way does not lead over it.
+void Waves::find_way() {
+  way_.resize(views_.local.size());
+  for (const std::uint32_t s : views_.view[0].path)
+    for (const View::Input& in : views_.view[0].inputs[s])
+      if (views_.work[views_.stage(in.sequence)] > 0)
+        way_[s] = std::max(way_[s], way_[in.sequence] + views_.duration(in.sequence) + in.lag);
+}
+
+void Waves::find_meeting() {
   std::vector<std::pair<std::int64_t, std::int64_t>> pairs;
-  for (const std::vector<std::uint32_t>& on : views.on)
+  for (std::vector<std::uint32_t> on : views_.on) {
+    std::erase_if(on, [&](std::uint32_t s) { return is_aside(s); });
     for (const std::uint32_t one : on)
       for (const std::uint32_t other : on)
-        if (!is_aside(views, one) && !is_aside(views, other))
-          pairs.emplace_back(path_[other] - path_[one] - views.duration(one),
-                             path_[other] - path_[one] + views.duration(other));
+        pairs.emplace_back(way_[other] - way_[one] - views_.duration(one),
+                           way_[other] - way_[one] + views_.duration(other));
+  }
   std::ranges::sort(pairs);
   for (const auto& [from, to] : pairs)
     if (meeting_.empty() || from >= meeting_.back().second)
@@ -50,8 +62,12 @@ Waves::Waves(const Views& views, const Windows& root)
       meeting_.back().second = std::max(meeting_.back().second, to);
 }
 
-std::size_t Waves::room(const Holding& holding) const {
-  return std::min(views_.m, static_cast<std::size_t>(holding.room));
+/// Whether nothing waits for it, and it waits for its own stage only.
+bool Waves::is_aside(std::uint32_t sequence) const {
+  const View& view = views_.view[0];
+  return view.outputs[sequence].empty() && std::ranges::all_of(view.inputs[sequence], [&](const View::Input& in) {
+           return views_.stage(in.sequence) == views_.stage(sequence);
+         });
 }
 
 std::int64_t Waves::apart(std::int64_t start, std::span<const std::int64_t> before) const {
@@ -71,14 +87,14 @@ std::int64_t Waves::apart(std::int64_t start, std::span<const std::int64_t> befo
 }
 
 std::vector<std::int64_t> Waves::starts(const Wave& wave) const {
-  const auto step =
-      static_cast<std::int64_t>(wave.pace * static_cast<double>(wave.together) * static_cast<double>(work_));
+  const auto step = static_cast<std::int64_t>(wave.pace * static_cast<double>(wave.together) *
+                                              static_cast<double>(views_.most_work()));
   std::vector<std::int64_t> starts;
   for (std::size_t i = 0; i < views_.m + most_room_; ++i) {
     std::int64_t start = i == 0 ? 0 : starts.back();
     if (i >= wave.together) start = std::max(start, starts[i - wave.together] + step);
-    for (const Holding& each : holdings_)
-      if (i >= room(each)) start = std::max(start, starts[i - room(each)] + each.held);
+    for (const Place& each : places_)
+      if (i >= each.room) start = std::max(start, starts[i - each.room] + each.held);
     starts.push_back(apart(start, starts));
   }
   return starts;
@@ -87,14 +103,14 @@ std::vector<std::int64_t> Waves::starts(const Wave& wave) const {
 Guide Waves::guide(const Wave& wave) const {
   const std::vector<std::int64_t> starts = this->starts(wave);
   Guide guide{.urgency = std::vector<std::int64_t>(views_.instance.tasks()), .wait = wave.wait};
-  for (std::size_t s = 0; s < path_.size(); ++s)
-    for (std::size_t j = 0; j < views_.m; ++j) guide.urgency[s * views_.m + j] = starts[j] + path_[s];
-  for (const Holding& each : holdings_)
+  for (std::size_t s = 0; s < way_.size(); ++s)
+    for (std::size_t j = 0; j < views_.m; ++j) guide.urgency[s * views_.m + j] = starts[j] + way_[s];
+  for (const Place& each : places_)
     for (const std::uint32_t s : views_.on[each.stage]) {
-      if (!is_aside(views_, s)) continue;
+      if (!is_aside(s)) continue;
       const std::int64_t before =
-          path_[each.taker] - static_cast<std::int64_t>(wave.early * static_cast<double>(views_.duration(s)));
-      for (std::size_t j = 0; j < views_.m; ++j) guide.urgency[s * views_.m + j] = starts[j + room(each)] + before;
+          way_[each.taker] - static_cast<std::int64_t>(wave.early * static_cast<double>(views_.duration(s)));
+      for (std::size_t j = 0; j < views_.m; ++j) guide.urgency[s * views_.m + j] = starts[j + each.room] + before;
     }
   return guide;
 }

@@ -7,16 +7,15 @@
 #include <utility>
 
 #include "guided.hpp"
-#include "holding.hpp"
 
 namespace ppsim::synthesis {
 
 /// What differs from one guide to the next.
 struct Wave {
-  std::size_t together = 1; ///< of so many successive microbatches,
-  double pace = 1;  ///< each first starts that many times the busiest stage's work for them after the last first
-  double early = 0; ///< durations by which what frees memory precedes what needs it
-  double wait = 0;  ///< as of the guide
+  std::size_t together = 1; ///< microbatches of a group
+  double pace = 1;          ///< time from a group's start to the next one's, in the busiest stage's work for a group
+  double early = 0;         ///< durations by which a task that nothing waits for precedes what needs its memory
+  double wait = 0;          ///< as of the guide
 };
 
 /// One of those that bring short orders, by chance.
@@ -29,8 +28,8 @@ public:
   /// `root`: what holds of all orders.
   Waves(const Views& views, const Windows& root);
 
-  /// Whether there is a stage of which Holding tells for how long.
-  [[nodiscard]] bool exist() const { return !holdings_.empty(); }
+  /// Whether memory is limited, on each such stage for one sequence that takes it.
+  [[nodiscard]] bool exist() const { return !places_.empty(); }
   /// By microbatch, when it starts on its way, ns: the earliest at which no task that others wait for meets one of a
   /// microbatch before it on any stage, and memory is free again, if none waits. So many more than there are as fit in
   /// memory.
@@ -38,14 +37,22 @@ public:
   [[nodiscard]] Guide guide(const Wave& wave) const;
 
 private:
-  [[nodiscard]] std::size_t room(const Holding& holding) const; // microbatches
+  /// A stage where memory is limited.
+  struct Place {
+    std::uint32_t stage = 0;
+    std::uint32_t taker = 0;
+    std::size_t room = 0;  ///< microbatches
+    std::int64_t held = 0; ///< ns from the taker's start until the stage has done all of the microbatch
+  };
+  void find_way();
+  void find_meeting();
+  [[nodiscard]] bool is_aside(std::uint32_t sequence) const;
   [[nodiscard]] std::int64_t apart(std::int64_t start, std::span<const std::int64_t> before) const;
 
   const Views& views_;
-  std::vector<std::int64_t> path_; ///< by sequence: its first start
-  std::vector<Holding> holdings_;
+  std::vector<Place> places_;
+  std::vector<std::int64_t> way_;                              ///< by sequence: its start if nothing waits
   std::vector<std::pair<std::int64_t, std::int64_t>> meeting_; ///< differences of starts between which some would meet
-  std::int64_t work_ = 0;                                      ///< ns of a microbatch, on the busiest stage
   std::size_t most_room_ = 0;                                  ///< microbatches
 };
 

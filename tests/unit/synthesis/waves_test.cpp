@@ -5,6 +5,10 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <cmath>
+
+#include "sim/synthesis/holding.hpp"
 #include "sim/synthesis/waves.hpp"
 
 namespace ppsim::test::waves_test {
@@ -28,7 +32,7 @@ struct Known {
 
 } // namespace
 
-TEST_CASE("For how many microbatches a stage has room, and for how long one keeps its place") {
+TEST_CASE("For how many microbatches a stage has room, and for how long they leave it") {
   const Instance instance = two_stages(4, 3);
   const Known known{instance};
   const std::vector<Holding> holdings = holdings_of(known.views, known.root);
@@ -36,10 +40,32 @@ TEST_CASE("For how many microbatches a stage has room, and for how long one keep
   CHECK(holdings[0].taker == 0);
   CHECK(holdings[0].room == 3);
   CHECK(holdings[0].away == 15 - 2);
-  CHECK(holdings[0].held == 19);
   CHECK(holdings[1].taker == 3);
   CHECK(holdings[1].away == 0);
-  CHECK(holdings[1].held == 12 - 6);
+}
+
+TEST_CASE("What another task takes while it runs is no room for microbatches") {
+  Instance instance = two_stages(8, 6);
+  instance.sequences[1].take = 2; // I0 restores that much, and gives it back
+  instance.sequences[1].give = 2;
+  const Known known{instance};
+  const std::vector<Holding> holdings = holdings_of(known.views, known.root);
+  REQUIRE(holdings.size() == 2);
+  CHECK(holdings[0].room == 4);
+  CHECK(holdings[1].room == 6);
+  // the fifth waits for the first, which leaves after 19
+  CHECK(Waves(known.views, known.root).starts({.together = 1, .pace = 0})[4] >= 19);
+}
+
+TEST_CASE("When a step begins on other stages is not on a microbatch's way") {
+  Instance instance = two_stages(2, 2);
+  const Known alone{instance};
+  instance.sequences.push_back({.stage = 2}); // takes no time
+  instance.capacity.push_back(unlimited);
+  instance.arcs.push_back({6, 3, 1000}); // F1
+  const Known shifted{instance};
+  const Wave wave{.together = 1, .pace = 0};
+  CHECK(Waves(shifted.views, shifted.root).starts(wave) == Waves(alone.views, alone.root).starts(wave));
 }
 
 TEST_CASE("Without a limit, and with two chunks on a stage, there are no waves") {
@@ -74,7 +100,7 @@ TEST_CASE("Microbatches start as early as none waits for another") {
   }
 }
 
-TEST_CASE("No task that others wait for meets another if microbatches start in waves") {
+TEST_CASE("Microbatches start as early as they can without meeting one before, at their pace, in memory") {
   SplitMix64 dice{11};
   for (int trial = 0; trial < 60; ++trial) {
     const auto from = [&](std::size_t least, std::size_t most) {
@@ -89,16 +115,34 @@ TEST_CASE("No task that others wait for meets another if microbatches start in w
     const auto stages = static_cast<std::uint32_t>(from(2, 5));
     const Instance instance = pipeline(linear(stages), 12, costs);
     const Known known{instance};
-    const Times starts = Waves(known.views, known.root).starts(draw_wave(dice));
+    const Wave wave = draw_wave(dice);
+    const Times starts = Waves(known.views, known.root).starts(wave);
     const std::uint32_t passes = costs.weight_grad > 0 ? 3 : 2;
-    const auto begin = [&](std::size_t s, std::size_t i) { return starts[i] + known.root.head(0, s * 12); };
-    for (std::size_t j = 1; j < starts.size(); ++j)
-      for (std::size_t i = 0; i < j; ++i)
-        for (std::size_t stage = 0; stage < stages; ++stage)
-          for (std::size_t one = passes * stage; one < passes * stage + 2; ++one)
-            for (std::size_t other = passes * stage; other < passes * stage + 2; ++other)
-              CHECK((begin(one, i) + known.views.duration(one) <= begin(other, j) ||
-                     begin(other, j) + known.views.duration(other) <= begin(one, i)));
+    const auto begin = [&](std::size_t s) { return known.root.head(0, s * 12); };
+    const auto end = [&](std::size_t s) { return begin(s) + known.views.duration(s); };
+    const auto meet = [&](std::int64_t later) { // two microbatches, started so far apart
+      for (std::size_t stage = 0; stage < stages; ++stage)
+        for (std::size_t one = passes * stage; one < passes * stage + 2; ++one)
+          for (std::size_t other = passes * stage; other < passes * stage + 2; ++other)
+            if (begin(one) < later + end(other) && later + begin(other) < end(one)) return true;
+      return false;
+    };
+    const double step = wave.pace * static_cast<double>(wave.together) *
+                        static_cast<double>(costs.forward + costs.input_grad + costs.weight_grad);
+    for (std::size_t j = 1; j < starts.size(); ++j) {
+      std::int64_t least = starts[j - 1];
+      if (j >= wave.together) least = std::max(least, starts[j - wave.together] + static_cast<std::int64_t>(step));
+      const auto room = static_cast<std::size_t>(costs.capacity);
+      for (std::size_t stage = 0; j >= room && stage < stages; ++stage)
+        least = std::max(least, starts[j - room] + end(passes * stage + passes - 1) - begin(passes * stage));
+      const auto meets_one = [&](std::int64_t start) {
+        return std::any_of(starts.begin(), starts.begin() + static_cast<std::ptrdiff_t>(j),
+                           [&](std::int64_t before) { return meet(start - before); });
+      };
+      CHECK(starts[j] >= least);
+      CHECK_FALSE(meets_one(starts[j]));
+      for (std::int64_t start = least; start < starts[j]; ++start) CHECK(meets_one(start));
+    }
   }
 }
 
@@ -112,6 +156,7 @@ TEST_CASE("Waves by chance stay in their ranges, and near another they are much 
     const Wave near = draw_near(wave, dice);
     CHECK(near.together == wave.together);
     CHECK(std::abs(near.pace - wave.pace) <= 0.03);
+    CHECK((near.early >= 0 && near.early <= 5));
     CHECK((near.wait >= 0 && near.wait <= 1));
   }
 }
