@@ -31,7 +31,7 @@ constexpr std::size_t pool_size = 12;
 constexpr std::size_t samples = 16;            // orders by chance, side by side
 constexpr std::size_t wave_batches = 4;        // of them in the first round
 constexpr std::size_t near_batches = 12;       // the most near orders, in a round
-constexpr std::size_t quiet_batches = 2;       // in a row that bring nothing, after which no more are made near orders
+constexpr std::size_t most_quiet = 6;          // in a row that bring nothing, after which no more are made near orders
 constexpr std::size_t near_plans = 4;          // near which orders are made
 constexpr std::uint64_t guide_steps = 400'000; // of the windows for orders, where a bound is not sought
 constexpr std::int64_t far_ppm = 20'000;       // a gap that is worth cases from both ends
@@ -321,10 +321,12 @@ private:
     });
   }
 
-  /// Until it brings nothing, some times in a row.
+  /// Until it brings nothing, some times in a row: but once where it takes as long as a tabu search.
   void try_near() {
-    std::size_t quiet = 0;
-    for (std::size_t batch = 0; batch < near_batches && quiet < quiet_batches && !done(); ++batch) {
+    const std::uint64_t work = 20 * samples * views_.instance.tasks(); // each order is made 7 times
+    const std::uint64_t most = std::clamp<std::uint64_t>(options_.tabu_steps / work, 1, most_quiet);
+    std::uint64_t quiet = 0;
+    for (std::size_t batch = 0; batch < near_batches && quiet < most && !done(); ++batch) {
       const std::int64_t before = found_.plan->makespan;
       sample_near();
       quiet = found_.plan->makespan < before ? 0 : quiet + 1;
