@@ -11,37 +11,55 @@ namespace {
 /// A number per stage, and the first stage with the least of them: a tournament, each of its games won by one of two.
 class Tournament {
 public:
-  explicit Tournament(std::size_t stages) : leaves_{std::bit_ceil(stages)}, least_(2 * leaves_, never) {}
+  explicit Tournament(std::size_t stages) : leaves_{std::bit_ceil(stages)}, won_(2 * leaves_, {never, 0}) {
+    for (std::size_t at = 2 * leaves_ - 1; at > 0; --at)
+      won_[at].stage = at < leaves_ ? won_[2 * at].stage : at - leaves_;
+  }
 
   void set(std::size_t stage, std::int64_t value) {
     std::size_t at = leaves_ + stage;
-    least_[at] = value;
+    won_[at].value = value;
     while ((at /= 2) > 0) {
-      const std::int64_t least = std::min(least_[2 * at], least_[2 * at + 1]);
-      if (std::exchange(least_[at], least) == least) return;
+      const Player winner = won_[2 * at + 1].value < won_[2 * at].value ? won_[2 * at + 1] : won_[2 * at];
+      if (std::exchange(won_[at], winner) == winner) return;
     }
   }
+  [[nodiscard]] std::int64_t of(std::size_t stage) const { return won_[leaves_ + stage].value; }
   [[nodiscard]] std::optional<std::size_t> first() const {
-    if (least_[1] == never) return std::nullopt;
-    std::size_t at = 1;
-    while (at < leaves_) at = least_[2 * at] == least_[1] ? 2 * at : 2 * at + 1;
-    return at - leaves_;
+    if (won_[1].value == never) return std::nullopt;
+    return won_[1].stage;
   }
   static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
 private:
+  struct Player {
+    std::int64_t value;
+    std::size_t stage;
+    bool operator==(const Player&) const = default;
+  };
   std::size_t leaves_;
-  std::vector<std::int64_t> least_; ///< of the stages below each game; the last half are the stages' own
+  std::vector<Player> won_; ///< by each game, from the last one, at 1; the second half are the stages
 };
 
 /// The tasks of one view, placed one by one.
 class Board {
 public:
   Board(const Views& views, const Guide& guide)
-      : views_{views}, view_{views.view[guide.direction]}, guide_{guide}, next_(views.local.size()),
-        arrived_(views.instance.tasks()), ready_(views.instance.tasks()), free_(views.on.size()),
-        held_(views.on.size()), order_(views.on.size()), choice_(views.on.size()), ends_{views.on.size()} {
-    for (std::size_t s = 0; s < next_.size(); ++s) ready_[s * views.m] = view_.release[s];
+      : views_{views}, view_{views.view[guide.direction]}, guide_{guide}, slots_(views.instance.tasks()),
+        free_(views.on.size()), held_(views.on.size()), last_start_(views.on.size()), order_(views.on.size()),
+        choice_(views.on.size()), ends_{views.on.size()} {
+    for (std::size_t s = 0; s < views.local.size(); ++s) {
+      rows_.push_back({.duration = views.duration(s),
+                       .take = view_.take[s],
+                       .keep = view_.take[s] - view_.give[s],
+                       .outputs = view_.outputs[s],
+                       .inputs = view_.inputs[s].size(),
+                       .stage = views.stage(s),
+                       .first = s * views.m,
+                       .next = s * views.m});
+      slots_[s * views.m].start = view_.release[s];
+    }
+    for (std::size_t stage = 0; stage < order_.size(); ++stage) order_[stage].reserve(views.on[stage].size() * views.m);
     find_chains();
   }
 
@@ -55,16 +73,40 @@ public:
     return true;
   }
 
-  [[nodiscard]] Order order() const {
-    Order result = order_;
-    if (guide_.direction == 1)
-      for (auto& stage : result) std::ranges::reverse(stage);
-    return result;
+  /// After a run that came to its end. Placed backwards, each task starts again as early as it can.
+  [[nodiscard]] std::optional<Plan> plan() && {
+    if (guide_.direction == 1) {
+      for (auto& stage : order_) std::ranges::reverse(stage);
+      return synthesis::run(views_.instance, std::move(order_));
+    }
+    Plan plan{.order = std::move(order_), .start = {}, .makespan = 0};
+    plan.start.reserve(slots_.size());
+    for (const Slot& slot : slots_) plan.start.push_back(slot.start);
+    for (std::size_t s = 0; s < rows_.size(); ++s)
+      plan.makespan = std::max(plan.makespan, plan.start[rows_[s].first + views_.m - 1] + rows_[s].duration +
+                                                  views_.instance.sequences[s].tail);
+    return plan;
   }
 
 private:
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
+  /// A sequence, and how far it is.
+  struct Row {
+    std::int64_t duration = 0;
+    std::int64_t take = 0;
+    std::int64_t keep = 0; ///< of what it takes, after its end
+    std::span<const View::Input> outputs;
+    std::size_t inputs = 0;
+    std::size_t stage = 0;
+    std::size_t first = 0; ///< of its tasks
+    std::size_t next = 0;  ///< of them to be placed
+  };
+  /// A task.
+  struct Slot {
+    std::int64_t start = 0; ///< by the inputs that are there; once it is placed, its own
+    std::size_t arrived = 0;
+  };
   /// What a stage would place next.
   struct Choice {
     std::size_t sequence = none;
@@ -82,8 +124,8 @@ private:
     chains_.resize(views_.on.size());
     for (std::size_t stage = 0; stage < views_.on.size(); ++stage)
       for (const std::uint32_t s : views_.on[stage]) {
-        if (view_.take[s] - view_.give[s] <= 0 || takes_on_from_input(s)) continue;
-        Chain chain{s, view_.take[s] - view_.give[s], 0};
+        if (rows_[s].keep <= 0 || takes_on_from_input(s)) continue;
+        Chain chain{s, rows_[s].keep, 0};
         std::int64_t held = chain.holds;
         chain.peak = std::max(chain.peak, view_.take[s] - chain.holds);
         for (std::size_t at = next_on_stage(s); at != none; at = next_on_stage(at)) {
@@ -105,24 +147,25 @@ private:
   }
 
   [[nodiscard]] bool can_place(std::size_t s) const {
-    const std::size_t task = s * views_.m + next_[s];
-    if (next_[s] == views_.m || arrived_[task] < view_.inputs[s].size()) return false;
+    const Row& row = rows_[s];
+    if (row.next == row.first + views_.m || slots_[row.next].arrived < row.inputs) return false;
     if (!has_room(s)) return false;
     if (guide_.known == nullptr) return true;
-    return std::ranges::all_of(views_.on[views_.stage(s)], [&](std::uint32_t other) {
-      return other == s || next_[other] >= guide_.known->before(guide_.direction, task, views_.local[other]);
+    return std::ranges::all_of(views_.on[row.stage], [&](std::uint32_t other) {
+      return other == s || rows_[other].next - rows_[other].first >=
+                               guide_.known->before(guide_.direction, row.next, views_.local[other]);
     });
   }
 
   /// Whether it fits, and leaves room for one microbatch to go all its way on this stage.
   [[nodiscard]] bool has_room(std::size_t s) const {
-    const std::size_t stage = views_.stage(s);
+    const std::size_t stage = rows_[s].stage;
     if (views_.instance.capacity[stage] == unlimited) return true;
-    const std::int64_t after = held_[stage] + view_.take[s];
-    if (after > view_.room[stage]) return false;
-    if (view_.take[s] - view_.give[s] <= 0 || chains_[stage].size() < 2) return true;
+    if (held_[stage] + rows_[s].take > view_.room[stage]) return false;
+    if (rows_[s].keep <= 0 || chains_[stage].size() < 2) return true;
     const auto begun = [&](const Chain& chain) {
-      return static_cast<std::int64_t>(next_[chain.first] + (chain.first == s ? 1 : 0));
+      const Row& row = rows_[chain.first];
+      return static_cast<std::int64_t>(row.next - row.first + (chain.first == s ? 1 : 0));
     };
     auto whole = static_cast<std::int64_t>(views_.m); // microbatches that all chains have begun
     for (const Chain& chain : chains_[stage]) whole = std::min(whole, begun(chain));
@@ -144,38 +187,53 @@ private:
     candidates_.clear();
     for (const std::uint32_t s : views_.on[stage]) {
       if (!can_place(s)) continue;
-      const std::int64_t start = std::max(free_[stage], ready_[s * views_.m + next_[s]]);
+      const std::int64_t start = start_of(s);
       candidates_.push_back({s, start});
       first_start = std::min(first_start, start);
-      first_end = std::min(first_end, start + views_.duration(s));
+      first_end = std::min(first_end, start + rows_[s].duration);
     }
     ends_.set(stage, first_end);
     if (candidates_.empty()) return;
-    const std::int64_t last_start =
+    last_start_[stage] =
         first_start + static_cast<std::int64_t>(guide_.wait * static_cast<double>(first_end - first_start));
     std::int64_t best = unlimited;
     for (const Choice& each : candidates_) {
-      if (each.start > last_start) continue;
-      const std::int64_t urgency = guide_.urgency[each.sequence * views_.m + next_[each.sequence]];
+      if (each.start > last_start_[stage]) continue;
+      const std::int64_t urgency = guide_.urgency[rows_[each.sequence].next];
       if (choice.sequence != none && urgency >= best) continue;
       best = urgency;
       choice = each;
     }
   }
+  [[nodiscard]] std::int64_t start_of(std::size_t s) const {
+    return std::max(free_[rows_[s].stage], slots_[rows_[s].next].start);
+  }
+
+  /// The next task of a sequence has all its inputs. Its stage chooses again, unless the task would start after what it
+  /// chooses from, and end no sooner: then nothing that choose() looks at is another. (A stage without anything to
+  /// choose ends never.)
+  void arrive(std::size_t s) {
+    if (!can_place(s)) return;
+    const std::size_t stage = rows_[s].stage;
+    const std::int64_t start = start_of(s);
+    if (start <= last_start_[stage] || start + rows_[s].duration < ends_.of(stage)) choose(stage);
+  }
 
   void place(std::size_t stage) {
     const Choice choice = choice_[stage];
-    const std::size_t s = choice.sequence;
-    const std::size_t j = next_[s]++;
-    const std::int64_t end = choice.start + views_.duration(s);
+    Row& row = rows_[choice.sequence];
+    const std::size_t task = row.next++;
+    const std::int64_t end = choice.start + row.duration;
+    slots_[task].start = choice.start;
     free_[stage] = end;
-    held_[stage] += view_.take[s] - view_.give[s];
-    order_[stage].push_back(static_cast<std::uint16_t>(s));
-    for (const View::Input& output : view_.outputs[s]) {
-      const std::size_t to = output.sequence * views_.m + j;
-      ready_[to] = std::max(ready_[to], end + output.lag);
-      ++arrived_[to];
-      if (views_.stage(output.sequence) != stage) choose(views_.stage(output.sequence));
+    held_[stage] += row.keep;
+    order_[stage].push_back(static_cast<std::uint16_t>(choice.sequence));
+    for (const View::Input& output : row.outputs) {
+      const Row& to = rows_[output.sequence];
+      const std::size_t waiting = to.first + task - row.first;
+      Slot& slot = slots_[waiting];
+      slot.start = std::max(slot.start, end + output.lag);
+      if (++slot.arrived == to.inputs && to.stage != stage && to.next == waiting) arrive(output.sequence);
     }
     choose(stage);
   }
@@ -183,10 +241,10 @@ private:
   const Views& views_;
   const View& view_;
   const Guide& guide_;
-  std::vector<std::size_t> next_;
-  std::vector<std::uint32_t> arrived_;
-  std::vector<std::int64_t> ready_;
+  std::vector<Row> rows_;   ///< by sequence
+  std::vector<Slot> slots_; ///< by task
   std::vector<std::int64_t> free_, held_;
+  std::vector<std::int64_t> last_start_; ///< by stage, of what it might place
   Order order_;
   std::vector<Choice> choice_;
   Tournament ends_; ///< when the first of what a stage could place would end
@@ -199,7 +257,7 @@ private:
 std::optional<Plan> make_order(const Views& views, const Guide& guide) {
   Board board{views, guide};
   if (!board.run()) return std::nullopt;
-  return run(views.instance, board.order());
+  return std::move(board).plan();
 }
 
 std::vector<std::int64_t> latest_starts(const Views& views, const Windows& windows, std::size_t direction,
@@ -219,13 +277,16 @@ Guide guide_of(const Views& views, const Plan& plan, std::size_t direction, doub
 }
 
 Plan improve_in_turns(const Views& views, Plan plan) {
-  constexpr int most_turns = 6;
+  constexpr std::size_t most_turns = 12;
   Plan last = plan;
-  for (int turn = 0; turn < most_turns; ++turn) {
+  std::size_t quiet = 0;
+  for (std::size_t turn = 0; turn < most_turns && quiet < 4; ++turn) {
     std::optional<Plan> next = make_order(views, guide_of(views, last, turn % 2 == 0 ? 1 : 0, 0.5));
     if (!next) break;
     last = *std::move(next);
-    if (last.makespan < plan.makespan) plan = last;
+    const bool is_shorter = last.makespan < plan.makespan;
+    quiet = is_shorter ? 0 : quiet + 1;
+    if (is_shorter) plan = last;
   }
   return plan;
 }

@@ -24,7 +24,8 @@ struct Guide {
 /// By the starts of `plan`, in either direction.
 [[nodiscard]] Guide guide_of(const Views& views, const Plan& plan, std::size_t direction, double wait);
 
-/// `plan` run backwards, forwards and so on, a few times, each by the starts of the one before: the shortest of them.
+/// `plan` run backwards, forwards and so on, each by the starts of the one before, until four in a row are not
+/// shorter than the shortest, or 12 times: that one.
 [[nodiscard]] Plan improve_in_turns(const Views& views, Plan plan);
 
 } // namespace ppsim::synthesis

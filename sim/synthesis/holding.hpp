@@ -9,7 +9,7 @@ namespace ppsim::synthesis {
 struct Holding {
   std::uint32_t stage = 0;
   std::uint32_t taker = 0; ///< the sequence
-  std::int64_t room = 0;   ///< microbatches that fit, besides what another task takes while it runs; 1 or more
+  std::int64_t room = 0;   ///< microbatches that fit beside another task while it runs; 1 or more
   std::int64_t away = 0;   ///< ns for which a microbatch leaves the stage after that sequence, at least
 };
 

@@ -17,7 +17,7 @@ struct FewStages {
 
 /// The stages to begin with, and those after them: the one that a microbatch leaves for the longest for its room, and
 /// those that it leaves for the shortest, where it turns. None where there are few, or where several sequences of one
-/// take memory (chunks, or recomputation). `root`: what holds of all orders.
+/// take memory (chunks). `root`: what holds of all orders.
 [[nodiscard]] std::vector<std::vector<std::uint32_t>> stages_of_levels(const Views& views, const Windows& root);
 
 /// Cases from both ends: what a few stages show in few steps is known when all are tried.

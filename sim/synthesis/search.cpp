@@ -23,6 +23,7 @@ namespace {
 constexpr std::array<double, 7> first_shares{1.0, 1.003, 1.01, 1.02, 1.04, 1.08, 1.15};
 /// More of them where nobody raises a bound that is far below.
 constexpr std::array<double, 5> far_shares{1.25, 1.4, 1.6, 1.8, 2.0};
+constexpr std::int64_t alike = 200; // parts of a bound: others within one of them lead to much the same orders
 constexpr std::array<double, 4> waits{0.0, 0.3, 0.7, 1.0};
 constexpr std::size_t most_guides = 6;  // windows that are kept for samples
 constexpr std::uint64_t most_more = 3;  // doublings of the steps of cases
@@ -32,6 +33,7 @@ constexpr std::size_t samples = 16;            // orders by chance, side by side
 constexpr std::size_t wave_batches = 4;        // of them in the first round
 constexpr std::size_t near_batches = 12;       // the most near orders, in a round
 constexpr std::size_t most_quiet = 6;          // in a row that bring nothing, after which no more are made near orders
+constexpr std::uint64_t near_work = 20;        // of each of them: what moves of a tabu search take as long as its tasks
 constexpr std::size_t near_plans = 4;          // near which orders are made
 constexpr std::uint64_t guide_steps = 400'000; // of the windows for orders, where a bound is not sought
 constexpr std::int64_t far_ppm = 20'000;       // a gap that is worth cases from both ends
@@ -60,7 +62,7 @@ public:
     if (!found_.plan) any_order();
     if (options_.proves) {
       raise_bound();
-      orders_at(found_.bound, first_shares, false);
+      if (options_.effort == 0 || found_.bound - root > root / alike) orders_at(found_.bound, first_shares, false);
     }
     while (found_.plan && !done() && found_.effort < options_.effort) {
       round();
@@ -154,7 +156,7 @@ private:
     return !enough;
   }
 
-  /// The order by that guide, and a better one if it leads there.
+  /// The order by that guide, and a better one if it leads there. Nothing that is longer than `most`.
   [[nodiscard]] Part follow(const Guide& guide, std::int64_t most = unlimited) const {
     Part part{.steps = views_.instance.tasks()};
     std::optional<Plan> plan = make_order(views_, guide);
@@ -163,6 +165,8 @@ private:
     part.plans.push_back(*std::move(plan));
     return part;
   }
+  /// The longest order, ns, that may lead to one shorter than the best.
+  [[nodiscard]] std::int64_t most_promising() const { return found_.plan->makespan + found_.plan->makespan / 50; }
 
   /// Orders by the windows of a makespan of `most`; where none is that short the bound rises.
   void make_orders(std::int64_t most) {
@@ -239,7 +243,7 @@ private:
       sample.weight = 4 * dice_.share() - 2;
       if (dice_.below(2) == 0) sample.guide.known = &windows;
     }
-    const std::int64_t longest = found_.plan->makespan + found_.plan->makespan / 50;
+    const std::int64_t longest = most_promising();
     side_by_side(samples, [&](std::size_t i) {
       auto& [windows, most, weight, guide] = chosen[i];
       guide.urgency = latest_starts(views_, *windows, guide.direction, most);
@@ -250,14 +254,15 @@ private:
     });
   }
 
-  /// By `guide(i)` for each i below `count`: the shortest order that it leads to, ns. Of those that are better than the
-  /// best one each length is kept once, so that searches do not begin with the same one over and over.
+  /// By `guide(i)` for each i below `count`: the shortest order that it leads to, ns, or `unlimited`: to none, or first
+  /// to one longer than `most`. Each length below the shortest is kept once, so that searches do not begin with the
+  /// same order over and over.
   template <class Make>
-  std::vector<std::int64_t> follow_all(std::size_t count, Make guide) {
+  std::vector<std::int64_t> follow_all(std::size_t count, Make guide, std::int64_t most = unlimited) {
     const std::int64_t shortest = found_.plan->makespan;
     std::vector<std::int64_t> lengths(count, unlimited);
     side_by_side(count, [&](std::size_t i) {
-      Part part = follow(guide(i));
+      Part part = follow(guide(i), most);
       part.once = true;
       for (const Plan& plan : part.plans) lengths[i] = std::min(lengths[i], plan.makespan);
       std::erase_if(part.plans, [&](const Plan& plan) { return plan.makespan >= shortest; });
@@ -273,8 +278,8 @@ private:
       const bool is_near = best_wave_ && guide_dice_.below(2) == 0;
       chosen.push_back(is_near ? draw_near(best_wave_->second, guide_dice_) : draw_wave(guide_dice_));
     }
-    const std::vector<std::int64_t> lengths =
-        follow_all(samples, [&](std::size_t i) { return waves_->guide(chosen[i]); });
+    const std::vector<std::int64_t> lengths = follow_all(
+        samples, [&](std::size_t i) { return waves_->guide(chosen[i]); }, most_promising());
     const auto best = static_cast<std::size_t>(std::ranges::min_element(lengths) - lengths.begin());
     if (lengths[best] < (best_wave_ ? best_wave_->first : unlimited)) best_wave_.emplace(lengths[best], chosen[best]);
   }
@@ -308,7 +313,7 @@ private:
       Near& near = chosen.emplace_back(Near{.plan = &plans[guide_dice_.below(plans.size())]});
       near.direction = guide_dice_.below(2);
       near.wait = guide_dice_.share();
-      near.most = guide_dice_.share() * static_cast<double>(views_.most_work());
+      near.most = guide_dice_.share() * static_cast<double>(views_.most_microbatch_work());
       near.seed = guide_dice_.next();
     }
     follow_all(samples, [&](std::size_t i) {
@@ -321,9 +326,9 @@ private:
     });
   }
 
-  /// Until it brings nothing, some times in a row: but once where it takes as long as a tabu search.
+  /// Until it brings nothing, some times in a row: but once if it takes as long as a tabu search.
   void try_near() {
-    const std::uint64_t work = 20 * samples * views_.instance.tasks(); // each order is made 7 times
+    const std::uint64_t work = samples * near_work * views_.instance.tasks();
     const std::uint64_t most = std::clamp<std::uint64_t>(options_.tabu_steps / work, 1, most_quiet);
     std::uint64_t quiet = 0;
     for (std::size_t batch = 0; batch < near_batches && quiet < most && !done(); ++batch) {
@@ -371,7 +376,14 @@ private:
     if (options_.case_steps == 0) return;
     const std::uint64_t more = std::min(quiet_, most_more); // where orders get no better
     std::uint64_t left = options_.case_steps << (cases_.bring_something() ? more : 0);
-    const bool come_first = both_ends().may_reach_repeats(options_.case_steps << most_more);
+    const std::int64_t at_first = found_.bound;
+    const std::int64_t gap = found_.plan->makespan - at_first;
+    bool come_first = both_ends().may_reach_repeats(options_.case_steps << most_more);
+    if (come_first) { // not if others soon bring something
+      try_cases(left / 4);
+      if (done()) return;
+      come_first = found_.bound - at_first <= gap / 100;
+    }
     const std::uint64_t help = come_first ? first_more : ends_help_;
     const std::uint64_t for_ends = options_.case_steps << (help > 0 ? std::clamp(help, more, most_more) : 0);
     const std::uint64_t eighths = both_ends().is_one_done() ? 1 : come_first ? 6 : ends_eighths_;
@@ -380,7 +392,7 @@ private:
     const std::int64_t by_ends = found_.bound - before;
     ends_help_ = by_ends > 0 ? ends_help_ + 1 : 0;
     try_cases(left);
-    const std::int64_t by_cases = found_.bound - before - by_ends;
+    const std::int64_t by_cases = found_.bound - at_first - by_ends;
     if (by_ends != by_cases) ends_eighths_ = by_ends > by_cases ? 6 : by_ends > 0 ? 2 : 1;
   }
 

@@ -75,7 +75,7 @@ Views::Views(const Instance& of)
   for (std::size_t from = 0; from < count; ++from) leads_to.push_back(led_to(*this, from));
 }
 
-std::int64_t Views::most_work() const {
+std::int64_t Views::most_microbatch_work() const {
   return std::ranges::max(work) / static_cast<std::int64_t>(m);
 }
 

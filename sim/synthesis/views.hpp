@@ -36,8 +36,8 @@ struct Views {
   std::vector<std::vector<bool>> leads_to;    ///< by sequence, position on its stage: whether arcs lead there, forwards
   [[nodiscard]] std::int64_t duration(std::size_t sequence) const { return instance.sequences[sequence].duration; }
   [[nodiscard]] std::size_t stage(std::size_t sequence) const { return instance.sequences[sequence].stage; }
-  /// Of the busiest stage for a microbatch, ns.
-  [[nodiscard]] std::int64_t most_work() const;
+  /// ns for which the busiest stage computes for a microbatch.
+  [[nodiscard]] std::int64_t most_microbatch_work() const;
   /// The same task in the other view.
   [[nodiscard]] std::size_t turned(std::size_t task) const { return task - task % m + (m - 1 - task % m); }
 };

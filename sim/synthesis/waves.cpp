@@ -36,12 +36,13 @@ Waves::Waves(const Views& views, const Windows& root) : views_{views} {
   }
 }
 
-/// Over arcs alone. A stage without work only says when others begin a step: a microbatch's way does not lead over it.
+/// Over arcs alone. A sequence without inputs on a stage without work only says when others begin a step: a
+/// microbatch's way does not lead over it.
 void Waves::find_way() {
   way_.resize(views_.local.size());
   for (const std::uint32_t s : views_.view[0].path)
     for (const View::Input& in : views_.view[0].inputs[s])
-      if (views_.work[views_.stage(in.sequence)] > 0)
+      if (views_.work[views_.stage(in.sequence)] > 0 || !views_.view[0].inputs[in.sequence].empty())
         way_[s] = std::max(way_[s], way_[in.sequence] + views_.duration(in.sequence) + in.lag);
 }
 
@@ -88,7 +89,7 @@ std::int64_t Waves::apart(std::int64_t start, std::span<const std::int64_t> befo
 
 std::vector<std::int64_t> Waves::starts(const Wave& wave) const {
   const auto step = static_cast<std::int64_t>(wave.pace * static_cast<double>(wave.together) *
-                                              static_cast<double>(views_.most_work()));
+                                              static_cast<double>(views_.most_microbatch_work()));
   std::vector<std::int64_t> starts;
   for (std::size_t i = 0; i < views_.m + most_room_; ++i) {
     std::int64_t start = i == 0 ? 0 : starts.back();

@@ -155,6 +155,7 @@ TEST_CASE("The windows of any makespan hold of every order that is that short, w
       ++orders;
       REQUIRE(is_complete(instance, plan->order));
       REQUIRE(fits(instance, plan->order));
+      REQUIRE(run(instance, plan->order).value().start == plan->start);
       require_windows_hold(views, *plan);
       const Plan better = improve_in_turns(views, *plan);
       REQUIRE(better.makespan <= plan->makespan);

@@ -56,6 +56,9 @@ done
 one=(--effort 0 --only lin_p4_m12_c1F_mem2p)
 run "${table[@]}" "${one[@]}" --rows
 check 'one instance' grep -q '^| lin_p4_m12_c1F_mem2p | 706.937 ms | 706.937 ms | 0.00 % | 0.00 % |' "$work/out"
+run "${table[@]}" --goals --only lin_p4_m12_c1F_mem1p,v_p4_m12_unit_mem1p
+check 'a search that ends at the gap that its class is to reach' grep -q '^| linear, .* | 1.00 % | 1 | 1 | 0.[1-9]' "$work/out"
+check 'which depends on the class' grep -q '^| V, room for p | 0.60 % | 1 | 1 | 0.00 % |' "$work/out"
 made() { sed "s/\"$1\": 706.937/\"$1\": $2/" "$source_dir/tests/synthesis/instances.json" >"$work/made.json"; }
 made proven_lower_bound 707
 run "${table[@]}" "${one[@]}" "$work/made.json"

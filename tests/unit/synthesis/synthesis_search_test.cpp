@@ -9,6 +9,7 @@
 #include "sim/synthesis/guided.hpp"
 #include "sim/synthesis/round.hpp"
 #include "sim/synthesis/tabu.hpp"
+#include "sim/synthesis/waves.hpp"
 
 namespace ppsim::test::synthesis_search_test {
 
@@ -44,7 +45,9 @@ Order one_by_one(const Instance& instance) {
 void check_plan(const Instance& instance, const Plan& plan) {
   CHECK(is_complete(instance, plan.order));
   CHECK(fits(instance, plan.order));
-  CHECK(run(instance, plan.order).value().makespan == plan.makespan);
+  const Plan again = run(instance, plan.order).value();
+  CHECK(again.makespan == plan.makespan);
+  CHECK(again.start == plan.start);
 }
 
 bool are_same(const Found& a, const Found& b) {
@@ -181,7 +184,12 @@ TEST_CASE("The number of threads changes nothing in what a search finds") {
   };
   const Found one = found_by(1);
   CHECK(one.effort == 1);
-  CHECK(one.cases.empty() == has_waves); // else nothing was tried side by side there
+  if (has_waves) {
+    const Views views{instance};
+    REQUIRE(Waves(views, Windows{views}).exist());
+    CHECK(one.plan->makespan < search(instance, {.effort = 0, .seed = 5, .go_on = {}}).plan->makespan);
+  }
+  CHECK_FALSE(one.cases.empty()); // else nothing was tried side by side there
   const Found found = found_by(3);
   CHECK(are_same(found, one));
   CHECK(found.steps == one.steps);

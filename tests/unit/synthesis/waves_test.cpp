@@ -57,6 +57,15 @@ TEST_CASE("What another task takes while it runs is no room for microbatches") {
   CHECK(Waves(known.views, known.root).starts({.together = 1, .pace = 0})[4] >= 19);
 }
 
+TEST_CASE("A microbatch's way leads over a stage whose tasks take no time") {
+  Instance instance = pipeline(linear(3), 4, {2, 3, 1, 4, 3});
+  for (const std::size_t s : {3U, 4U, 5U}) instance.sequences[s].duration = 0;
+  const Known known{instance};
+  const Guide guide = Waves(known.views, known.root).guide({.together = 1, .pace = 0});
+  CHECK(guide.urgency[6 * 4] == 10); // F2 after F0, and two transfers
+  CHECK(guide.urgency[4 * 4] == 19); // I1, after F2, I2 and three transfers
+}
+
 TEST_CASE("When a step begins on other stages is not on a microbatch's way") {
   Instance instance = two_stages(2, 2);
   const Known alone{instance};
@@ -153,9 +162,11 @@ TEST_CASE("Waves by chance stay in their ranges, and near another they are much 
     CHECK((wave.together >= 1 && wave.together <= 4));
     CHECK((wave.pace >= 0.95 && wave.pace <= 1.25));
     CHECK((wave.early >= 1 && wave.early <= 4));
-    const Wave near = draw_near(wave, dice);
+    Wave near = draw_near(wave, dice);
     CHECK(near.together == wave.together);
     CHECK(std::abs(near.pace - wave.pace) <= 0.03);
+    CHECK(std::abs(near.early - wave.early) <= 0.75);
+    for (int again = 0; again < 20; ++again) near = draw_near(near, dice);
     CHECK((near.early >= 0 && near.early <= 5));
     CHECK((near.wait >= 0 && near.wait <= 1));
   }

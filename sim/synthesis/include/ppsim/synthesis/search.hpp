@@ -29,10 +29,11 @@ struct SearchOptions {
   bool proves = true; ///< looks for the best bound that it can prove; else the first one will do, and the rules are
                       ///< applied for orders only, in a fixed number of steps
   std::uint64_t tabu_steps = 20'000'000; ///< tasks times moves of each tabu search of a round; at first a quarter.
-                                         ///< Fewer searches if even 500 moves are more
+                                         ///< Fewer searches if even 500 moves are more. Also limits orders near
+                                         ///< others
   std::uint64_t case_steps = 20'000'000; ///< of the cases of a round; up to 8 times as many where they bring
                                          ///< something, and orders get no shorter; 3 times as many for those
-                                         ///< from both ends, until there are some
+                                         ///< from both ends until there are some, unless others soon are
   std::uint64_t seed = 1;
   std::int64_t gap_ppm = 0; ///< ends where the best order is at most so many millionths longer than the bound
   std::optional<std::int64_t> start_gap_ppm = {}; ///< seeks nothing where a start is that near the first bound
@@ -45,7 +46,7 @@ struct SearchOptions {
 };
 
 /// What was known after so many steps: those of Windows::steps(), and one for each task of the instance for each order
-/// that is made by windows and for each move of the tabu search. They are the same on every machine.
+/// that a guide leads to first and for each move of the tabu search. They are the same on every machine.
 struct Milestone {
   std::uint64_t steps = 0;
   std::int64_t makespan = 0; ///< of the best order
