@@ -278,9 +278,10 @@ Guide guide_of(const Views& views, const Plan& plan, std::size_t direction, doub
 
 Plan improve_in_turns(const Views& views, Plan plan) {
   constexpr std::size_t most_turns = 12;
+  constexpr std::size_t most_quiet_turns = 4;
   Plan last = plan;
   std::size_t quiet = 0;
-  for (std::size_t turn = 0; turn < most_turns && quiet < 4; ++turn) {
+  for (std::size_t turn = 0; turn < most_turns && quiet < most_quiet_turns; ++turn) {
     std::optional<Plan> next = make_order(views, guide_of(views, last, turn % 2 == 0 ? 1 : 0, 0.5));
     if (!next) break;
     last = *std::move(next);

@@ -24,8 +24,8 @@ struct Guide {
 /// By the starts of `plan`, in either direction.
 [[nodiscard]] Guide guide_of(const Views& views, const Plan& plan, std::size_t direction, double wait);
 
-/// `plan` run backwards, forwards and so on, each by the starts of the one before, until four in a row are not
-/// shorter than the shortest, or 12 times: that one.
+/// The shortest of `plan` and its reruns: backwards, forwards and so on, each by the starts of the one before, up to 12
+/// and until 4 in a row are no shorter than one before.
 [[nodiscard]] Plan improve_in_turns(const Views& views, Plan plan);
 
 } // namespace ppsim::synthesis
