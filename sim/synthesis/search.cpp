@@ -34,6 +34,7 @@ constexpr std::size_t wave_batches = 4;        // of them in the first round
 constexpr std::size_t near_batches = 12;       // the most near orders, in a round
 constexpr std::size_t most_quiet = 6;          // in a row that bring nothing, after which no more are made near orders
 constexpr std::uint64_t near_work = 20;        // of each of them: what moves of a tabu search take as long as its tasks
+constexpr double most_part = 0.3;              // of a step, if not all of its tasks are moved
 constexpr std::size_t near_plans = 4;          // near which orders are made
 constexpr std::uint64_t guide_steps = 400'000; // of the windows for orders, where a bound is not sought
 constexpr std::int64_t far_ppm = 20'000;       // a gap that is worth cases from both ends
@@ -303,6 +304,7 @@ private:
       std::size_t direction = 0;
       double wait = 0;
       double most = 0; ///< ns
+      std::int64_t from = 0, to = unlimited; ///< ns: what starts then
       std::uint64_t seed = 0;
     };
     std::vector<Plan> plans; // copies: the pool changes
@@ -315,13 +317,19 @@ private:
       near.wait = guide_dice_.share();
       near.most = guide_dice_.share() * static_cast<double>(views_.most_microbatch_work());
       near.seed = guide_dice_.next();
+      if (guide_dice_.below(2) == 0) continue;
+      const auto length = static_cast<double>(near.plan->makespan);
+      const double part = most_part * guide_dice_.share();
+      near.from = static_cast<std::int64_t>(length * ((1 + part) * guide_dice_.share() - part));
+      near.to = near.from + static_cast<std::int64_t>(length * part);
     }
     follow_all(samples, [&](std::size_t i) {
       const Near& near = chosen[i];
       Guide guide = guide_of(views_, *near.plan, near.direction, near.wait);
       SplitMix64 dice{near.seed};
       for (std::int64_t& urgency : guide.urgency)
-        urgency += static_cast<std::int64_t>(near.most * (dice.share() - 0.5));
+        if (urgency >= near.from && urgency < near.to)
+          urgency += static_cast<std::int64_t>(near.most * (dice.share() - 0.5));
       return guide;
     });
   }
