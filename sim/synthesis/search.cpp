@@ -9,6 +9,7 @@
 #include <mutex>
 #include <utility>
 
+#include "aim.hpp"
 #include "cases.hpp"
 #include "ending.hpp"
 #include "guided.hpp"
@@ -34,9 +35,10 @@ constexpr std::size_t wave_batches = 4;        // of them in the first round
 constexpr std::size_t near_batches = 12;       // the most near orders, in a round
 constexpr std::size_t most_quiet = 6;          // in a row that bring nothing, after which no more are made near orders
 constexpr std::uint64_t near_work = 20;        // of each of them: what moves of a tabu search take as long as its tasks
-constexpr double most_part = 0.3;              // of a step, if not all of its tasks are moved
+constexpr double longest_part = 0.3;           // of a step, if not all its tasks are moved
 constexpr std::size_t near_plans = 4;          // near which orders are made
 constexpr std::uint64_t guide_steps = 400'000; // of the windows for orders, where a bound is not sought
+constexpr std::uint64_t aim_share = 4;         // times the steps of other cases
 constexpr std::int64_t far_ppm = 20'000;       // a gap that is worth cases from both ends
 
 class Search {
@@ -297,14 +299,15 @@ private:
     waves_help_ = found_.plan->makespan < before;
   }
 
-  /// By the starts of one of the best orders of different lengths, each moved a little.
+  /// By the starts of one of the best orders of different lengths, each moved a little: half of the time all, else
+  /// those in a part of the step.
   void sample_near() {
     struct Near {
       const Plan* plan = nullptr;
       std::size_t direction = 0;
       double wait = 0;
-      double most = 0; ///< ns
-      std::int64_t from = 0, to = unlimited; ///< ns: what starts then
+      double most = 0;                       ///< ns
+      std::int64_t from = 0, to = unlimited; ///< ns: what starts then is moved
       std::uint64_t seed = 0;
     };
     std::vector<Plan> plans; // copies: the pool changes
@@ -319,7 +322,7 @@ private:
       near.seed = guide_dice_.next();
       if (guide_dice_.below(2) == 0) continue;
       const auto length = static_cast<double>(near.plan->makespan);
-      const double part = most_part * guide_dice_.share();
+      const double part = longest_part * guide_dice_.share();
       near.from = static_cast<std::int64_t>(length * ((1 + part) * guide_dice_.share() - part));
       near.to = near.from + static_cast<std::int64_t>(length * part);
     }
@@ -400,6 +403,7 @@ private:
     const std::int64_t by_ends = found_.bound - before;
     ends_help_ = by_ends > 0 ? ends_help_ + 1 : 0;
     try_cases(left);
+    if (options_.gap_ppm > 0) try_aim(aim_share * left);
     const std::int64_t by_cases = found_.bound - at_first - by_ends;
     if (by_ends != by_cases) ends_eighths_ = by_ends > by_cases ? 6 : by_ends > 0 ? 2 : 1;
   }
@@ -420,6 +424,7 @@ private:
     found_.steps += taken;
     if (!found) return taken;
     const std::int64_t before = found_.bound;
+    if (aim_) aim_->renew();
     open_ = unlimited;
     raise(root_.bound());
     raise_bound();
@@ -438,6 +443,19 @@ private:
     }
   }
 
+  /// At the makespan whose refutation is enough for the gap that was asked for, if that is not farther from the bound
+  /// than from the best order.
+  void try_aim(std::uint64_t left) {
+    const std::int64_t makespan = found_.plan->makespan;
+    const std::int64_t most = enough_for(makespan, options_.gap_ppm) - 1;
+    if (done() || most - found_.bound > (makespan - found_.bound) / 2) return;
+    if (!aim_) aim_.emplace(views_, root_, options_.threads);
+    const std::uint64_t before = aim_->steps();
+    const bool refuted = aim_->refute(most, left, [&] { return !is_stopped(makespan); });
+    found_.steps += aim_->steps() - before;
+    if (refuted) raise(most + 1, aim_->cases());
+  }
+
   Views views_;
   const SearchOptions& options_;
   Windows root_;
@@ -448,6 +466,7 @@ private:
   std::int64_t open_ = unlimited;                        ///< the least makespan that could not be refuted
   std::vector<std::pair<std::int64_t, Windows>> guides_; ///< makespans with their windows
   Cases cases_;
+  std::optional<Aim> aim_;
   std::optional<Waves> waves_;                             ///< from the first round on
   std::optional<std::pair<std::int64_t, Wave>> best_wave_; ///< with the makespan, ns
   bool waves_help_ = false;                                ///< in the first round

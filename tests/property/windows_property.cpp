@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+#include "sim/synthesis/aim.hpp"
 #include "sim/synthesis/cases.hpp"
 #include "sim/synthesis/ends.hpp"
 #include "sim/synthesis/levels.hpp"
@@ -156,6 +157,39 @@ TEST_CASE("Cases end where nothing is left to try, and each of their proofs hold
   }
   CHECK(proofs == 495);
   CHECK(with_cases == 23);
+}
+
+TEST_CASE("An aim ends where nothing is left to try, or is refuted by cases that prove it") {
+  constexpr std::size_t most_tasks = 80; // with more it takes long
+  std::size_t refuted = 0, with_cases = 0;
+  for (std::uint32_t seed = 1; seed <= 400; ++seed) {
+    INFO("seed " << seed);
+    Draw draw{seed};
+    const Instance instance = drawn(draw, seed % 2 == 0 ? 1 : 100);
+    if (instance.tasks() > most_tasks) continue;
+    const Views views{instance};
+    Windows root{views};
+    if (!root.tighten(unlimited, false)) continue;
+    const std::optional<Plan> plan = search(instance, {.proves = false}).plan;
+    if (!plan || plan->makespan <= root.bound()) continue;
+    Aim aim{views, root, 1};
+    for (std::int64_t most = plan->makespan - 1; most >= root.bound(); most -= 1 + (most - root.bound()) / 2) {
+      const std::uint64_t before = aim.steps();
+      std::uint64_t steps = 400'000'000;
+      if (!aim.refute(most, steps, [] { return true; })) {
+        REQUIRE(steps == 0);
+        REQUIRE(aim.steps() - before < 400'000'000);
+        aim.renew();
+        continue;
+      }
+      REQUIRE(holds(instance, *plan, {most + 1, aim.cases()}));
+      ++refuted;
+      with_cases += aim.cases().empty() ? 0 : 1;
+      break;
+    }
+  }
+  CHECK(refuted == 80);
+  CHECK(with_cases == 7);
 }
 
 TEST_CASE("What cannot start early however long the step is proven by the rules for all microbatches") {

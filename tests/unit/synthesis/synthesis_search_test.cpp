@@ -306,4 +306,31 @@ TEST_CASE("Cases from both ends come first until there are some, if their pace l
   CHECK_FALSE(ends.may_reach_repeats(1'000'000'000));
 }
 
+TEST_CASE("The bound that is enough for a gap is the least one") {
+  CHECK(enough_for(101, 10'000) == 100);
+  CHECK(enough_for(100, 0) == 100);
+  for (std::int64_t length = 1; length < 2000; length += 7)
+    for (const std::int64_t gap_ppm : {0, 1, 999, 10'000, 333'333, 1'000'000}) {
+      const std::int64_t bound = enough_for(length, gap_ppm);
+      REQUIRE(is_near_enough(length, bound, gap_ppm));
+      REQUIRE_FALSE(is_near_enough(length, bound - 1, gap_ppm));
+    }
+}
+
+TEST_CASE("A gap that was asked for is aimed at") {
+  const Instance instance = pipeline(wave(4), 8, {9'261, 9'043, 4'669, 601, 5});
+  const auto found = [&](std::int64_t gap_ppm, std::size_t threads) {
+    return search(
+        instance,
+        {.effort = 2, .tabu_steps = 1'000'000, .case_steps = 4'000'000, .gap_ppm = gap_ppm, .threads = threads});
+  };
+  constexpr std::int64_t gap_ppm = 12'000;
+  const Found plain = found(0, 1);
+  CHECK_FALSE(is_near_enough(plain.plan->makespan, plain.bound, gap_ppm));
+  const Found aimed = found(gap_ppm, 1);
+  CHECK(aimed.plan->makespan == plain.plan->makespan);
+  CHECK(aimed.bound == enough_for(aimed.plan->makespan, gap_ppm));
+  CHECK(found(gap_ppm, 3).steps == aimed.steps);
+}
+
 } // namespace ppsim::test::synthesis_search_test

@@ -33,7 +33,8 @@ struct SearchOptions {
                                          ///< others
   std::uint64_t case_steps = 20'000'000; ///< of the cases of a round; up to 8 times as many where they bring
                                          ///< something, and orders get no shorter; 3 times as many for those
-                                         ///< from both ends until there are some, unless others soon are
+                                         ///< from both ends until there are some, unless others soon are. With a
+                                         ///< gap 4 times as many more, where its bound is near
   std::uint64_t seed = 1;
   std::int64_t gap_ppm = 0; ///< ends where the best order is at most so many millionths longer than the bound
   std::optional<std::int64_t> start_gap_ppm = {}; ///< seeks nothing where a start is that near the first bound
@@ -72,6 +73,11 @@ struct Found {
 /// Whether an order of that length is as near to the bound as was asked for.
 [[nodiscard]] inline bool is_near_enough(std::int64_t length, std::int64_t bound, std::int64_t gap_ppm) {
   return length - bound <= allowed_gap(bound, gap_ppm);
+}
+/// The least bound to which an order of that length is near enough.
+[[nodiscard]] inline std::int64_t enough_for(std::int64_t length, std::int64_t gap_ppm) {
+  constexpr std::int64_t whole = 1'000'000;
+  return static_cast<std::int64_t>((static_cast<Int128>(length) * whole + whole + gap_ppm - 1) / (whole + gap_ppm));
 }
 
 /// `instance` has passed fault_of().
