@@ -1,7 +1,5 @@
 #include "aim.hpp"
 
-#include <algorithm>
-
 namespace ppsim::synthesis {
 namespace {
 
@@ -10,7 +8,7 @@ constexpr std::uint64_t steps_of_turn = 4'000'000; // of arms, then of a sweep
 } // namespace
 
 Aim::Aim(const Views& views, const Windows& root, std::size_t threads)
-    : views_{views}, root_{root}, arms_{views, threads}, sweep_{views, threads}, turn_end_{steps_of_turn} {}
+    : root_{root}, arms_{views, threads}, sweep_{views, threads}, turn_end_{steps_of_turn} {}
 
 void Aim::renew() {
   if (!attempt_) return;
@@ -18,12 +16,11 @@ void Aim::renew() {
   attempt_->most = unlimited; // begins again
 }
 
-bool Aim::refute(std::int64_t most, std::uint64_t& steps, const std::function<bool()>& goes_on) {
+bool Aim::refute(std::int64_t most, std::uint64_t steps, const std::function<bool()>& goes_on) {
   const std::uint64_t end = this->steps() + steps;
   if (!attempt_) attempt_.emplace(Attempt{.most = unlimited, .windows = root_});
   bool refuted = most < attempt_->most && !begin(most);
   while (!refuted && !is_done() && attempt_->steps < end && goes_on()) refuted = go_on() == Outcome::refuted;
-  steps = is_done() ? 0 : end - std::min(end, attempt_->steps);
   return refuted;
 }
 

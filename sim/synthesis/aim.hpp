@@ -16,21 +16,21 @@ public:
   Aim(const Views& views, const Windows& root, std::size_t threads);
 
   /// Whether that is refuted: no order takes at most `most`. Continues where the last call ended: for about `steps`,
-  /// which count down (to 0 if there is nothing left to try), or until `goes_on` is false. `most` never rises.
-  bool refute(std::int64_t most, std::uint64_t& steps, const std::function<bool()>& goes_on);
+  /// until nothing is left to try, or until `goes_on` is false. `most` never rises.
+  bool refute(std::int64_t most, std::uint64_t steps, const std::function<bool()>& goes_on);
   /// By which it is; then nothing is left to refute.
   [[nodiscard]] const std::vector<Case>& cases() const { return attempt_->cases; }
   /// The root says more than before.
   void renew();
+  /// Whether nothing is left to try.
+  [[nodiscard]] bool is_done() const { return are_done_[0] && are_done_[1]; }
   /// All steps of windows so far.
   [[nodiscard]] std::uint64_t steps() const { return attempt_ ? attempt_->steps : 0; }
 
 private:
-  [[nodiscard]] bool is_done() const { return are_done_[0] && are_done_[1]; }
   bool begin(std::int64_t most);
   Outcome go_on();
 
-  const Views& views_;
   const Windows& root_;
   Arms arms_;
   Sweep sweep_;

@@ -11,17 +11,16 @@ constexpr std::size_t first_quota = 4;
 
 } // namespace
 
-/// First halves of windows, what is near, and stages at the ends of the pipeline, where most is known.
+/// First halves of windows, what is near, and stages at the ends of the pipeline.
 Arms::Arms(const Views& views, std::size_t threads) : views_{views}, threads_{threads}, spread_{spread_of(views.m)} {
+  const std::vector<std::size_t> stages = stages_from_ends(views);
   std::vector<std::pair<std::size_t, Arm>> ranked;
   for (const std::size_t halvings : {0U, 1U, 2U, 3U})
     for (const bool looks_far : {false, true})
-      for (std::size_t stage = 0; stage < views.on.size(); ++stage) {
-        const std::size_t left = views.on.size() - 1 - stage;
-        const std::size_t from_end = left <= stage ? 2 * left : 2 * stage + 1;
-        ranked.emplace_back(from_end + 2 * halvings + (looks_far ? 2 : 0),
-                            Arm{.stage = stage, .divisor = std::int64_t{1} << halvings, .looks_far = looks_far});
-      }
+      for (std::size_t place = 0; place < stages.size(); ++place)
+        ranked.emplace_back(
+            place + 2 * halvings + (looks_far ? 2 : 0),
+            Arm{.stage = stages[place], .divisor = std::int64_t{1} << halvings, .looks_far = looks_far});
   std::ranges::stable_sort(ranked, {}, &std::pair<std::size_t, Arm>::first);
   for (const auto& [rank, arm] : ranked) arms_.push_back(arm);
 }

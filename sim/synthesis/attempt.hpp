@@ -54,4 +54,15 @@ constexpr std::size_t tasks_of_batch = 4; ///< that are tried on the same window
   return result;
 }
 
+/// All stages, those at the ends of the pipeline, where most is known, first: by turns from the last and from the
+/// first.
+[[nodiscard]] inline std::vector<std::size_t> stages_from_ends(const Views& views) {
+  std::vector<std::size_t> result;
+  for (std::size_t behind = views.on.size(), first = 0; first < behind; ++first) {
+    result.push_back(--behind);
+    if (first < behind) result.push_back(first);
+  }
+  return result;
+}
+
 } // namespace ppsim::synthesis

@@ -403,7 +403,7 @@ private:
     const std::int64_t by_ends = found_.bound - before;
     ends_help_ = by_ends > 0 ? ends_help_ + 1 : 0;
     try_cases(left);
-    if (options_.gap_ppm > 0) try_aim(aim_share * left);
+    try_aim(aim_share * left);
     const std::int64_t by_cases = found_.bound - at_first - by_ends;
     if (by_ends != by_cases) ends_eighths_ = by_ends > by_cases ? 6 : by_ends > 0 ? 2 : 1;
   }
@@ -445,13 +445,14 @@ private:
 
   /// At the makespan whose refutation is enough for the gap that was asked for, if that is not farther from the bound
   /// than from the best order.
-  void try_aim(std::uint64_t left) {
+  void try_aim(std::uint64_t steps) {
+    if (options_.gap_ppm == 0) return;
     const std::int64_t makespan = found_.plan->makespan;
     const std::int64_t most = enough_for(makespan, options_.gap_ppm) - 1;
     if (done() || most - found_.bound > (makespan - found_.bound) / 2) return;
     if (!aim_) aim_.emplace(views_, root_, options_.threads);
     const std::uint64_t before = aim_->steps();
-    const bool refuted = aim_->refute(most, left, [&] { return !is_stopped(makespan); });
+    const bool refuted = aim_->refute(most, steps, [&] { return !is_stopped(makespan); });
     found_.steps += aim_->steps() - before;
     if (refuted) raise(most + 1, aim_->cases());
   }

@@ -11,26 +11,16 @@ namespace {
 constexpr std::size_t most_sweeps_without = 15;
 constexpr std::int64_t units_of_microbatch = 64; // in what the busiest stage computes for it
 
-/// Those at the ends of the pipeline, where most is known, first: by turns the last and the first.
-std::vector<std::uint32_t> from_ends(const Views& views) {
-  std::vector<std::uint32_t> result;
-  for (std::size_t behind = views.on.size(), first = 0; first < behind; ++first) {
-    const std::vector<std::uint32_t>& last = views.on[--behind];
-    result.insert(result.end(), last.begin(), last.end());
-    if (first < behind) result.insert(result.end(), views.on[first].begin(), views.on[first].end());
-  }
-  return result;
-}
-
 } // namespace
 
 Sweep::Sweep(const Views& views, std::size_t threads)
     : views_{views}, threads_{threads},
       unit_{std::max<std::int64_t>(1, views.most_microbatch_work() / units_of_microbatch)} {
-  const std::vector<std::uint32_t> sequences = from_ends(views);
+  const std::vector<std::size_t> stages = stages_from_ends(views);
   for (const std::size_t j : spread_of(views.m))
-    for (const std::uint32_t s : sequences)
-      for (const std::size_t d : {0U, 1U}) places_.push_back({{.view = d, .task = s * views.m + j}});
+    for (const std::size_t stage : stages)
+      for (const std::uint32_t s : views.on[stage])
+        for (const std::size_t d : {0U, 1U}) places_.push_back({{.view = d, .task = s * views.m + j}});
 }
 
 void Sweep::restart() {
