@@ -3,12 +3,13 @@
 namespace ppsim::synthesis {
 namespace {
 
-constexpr std::uint64_t steps_of_turn = 4'000'000; // of arms, then of a sweep
+constexpr std::uint64_t arms_turn = 5'000'000; // steps; they are first
+constexpr std::uint64_t slide_turn = 12 * arms_turn;
 
 } // namespace
 
 Aim::Aim(const Views& views, const Windows& root, std::size_t threads)
-    : root_{root}, arms_{views, threads}, sweep_{views, threads}, turn_end_{steps_of_turn} {}
+    : views_{views}, root_{root}, slide_{views, threads}, arms_{views, threads} {}
 
 void Aim::renew() {
   if (!attempt_) return;
@@ -17,39 +18,61 @@ void Aim::renew() {
 }
 
 bool Aim::refute(std::int64_t most, std::uint64_t steps, const std::function<bool()>& goes_on) {
-  const std::uint64_t end = this->steps() + steps;
   if (!attempt_) attempt_.emplace(Attempt{.most = unlimited, .windows = root_});
+  const std::uint64_t end = attempt_->steps + steps;
   bool refuted = most < attempt_->most && !begin(most);
-  while (!refuted && !is_done() && attempt_->steps < end && goes_on()) refuted = go_on() == Outcome::refuted;
+  while (!refuted && !is_done_ && attempt_->steps < end && goes_on()) refuted = go_on() == Outcome::refuted;
+  if (!refuted) return false;
+  is_done_ = true;
+  return !by_few_ || are_shown();
+}
+
+/// Whether the rules for all microbatches, which a checker has, show each case and refute the makespan by them. Slide's
+/// are for few, where rule 7 can say more. What they show is kept.
+bool Aim::are_shown() {
+  Attempt again{.most = attempt_->most, .windows = root_, .steps = attempt_->steps};
+  bool refuted = !again.tighten();
+  for (auto each = attempt_->cases.begin(); each != attempt_->cases.end() && !refuted; ++each) {
+    const Task task{.view = each->view, .task = each->sequence * views_.m + each->index};
+    if (again.windows.allow_before(task.view, task.task, each->time, again.steps)) break;
+    again.add(views_, task, each->time);
+    refuted = !again.tighten();
+  }
+  attempt_ = std::move(again);
   return refuted;
 }
 
 /// What was found for longer ones holds as well. False: refuted.
 bool Aim::begin(std::int64_t most) {
   attempt_->most = most;
+  slide_.look_again();
   arms_.restart();
-  sweep_.restart();
-  are_done_ = {};
+  slides_ = is_done_ = has_news_ = false;
+  idle_ = 0;
+  turn_end_ = attempt_->steps + arms_turn;
   return attempt_->tighten();
 }
 
-/// By turns, as long as there is something left for both.
+/// By turns, until each has come to its end on the same windows.
 Outcome Aim::go_on() {
-  if (attempt_->steps >= turn_end_) {
-    sweeps_ = !sweeps_;
-    turn_end_ = attempt_->steps + steps_of_turn;
-  }
-  const bool sweeps = are_done_.at(sweeps_ ? 1 : 0) ? !sweeps_ : sweeps_;
   const std::size_t known = attempt_->cases.size();
-  const Outcome outcome = sweeps ? sweep_.go_on(*attempt_) : arms_.go_on(*attempt_);
-  if (outcome == Outcome::nothing_left) are_done_.at(sweeps ? 1 : 0) = true;
-  if (attempt_->cases.size() == known) return outcome;
-  are_done_ = {};
-  if (sweeps)
-    arms_.look_again();
-  else
-    sweep_.look_again();
+  const Outcome outcome = slides_ ? slide_.go_on(*attempt_) : arms_.go_on(*attempt_);
+  const bool is_news = attempt_->cases.size() > known;
+  by_few_ = by_few_ || (is_news && slides_);
+  has_news_ = has_news_ || is_news;
+  const bool is_over = attempt_->steps >= turn_end_ && (has_news_ || idle_ == 0);
+  if (is_over || outcome == Outcome::nothing_left) change_turns(outcome == Outcome::nothing_left);
   return outcome;
+}
+
+void Aim::change_turns(bool is_at_end) {
+  idle_ = is_at_end && !has_news_ ? idle_ + 1 : 0;
+  is_done_ = idle_ == 2;
+  slides_ = !slides_;
+  if (has_news_ && slides_) slide_.look_again();
+  if (has_news_ && !slides_) arms_.look_again();
+  has_news_ = false;
+  turn_end_ = attempt_->steps + (slides_ ? slide_turn : arms_turn);
 }
 
 } // namespace ppsim::synthesis

@@ -1,12 +1,11 @@
 #pragma once
 // Aim: cases at the one makespan whose refutation is enough for the gap that was asked for.
 
-#include <array>
 #include <functional>
 #include <optional>
 
 #include "arms.hpp"
-#include "sweep.hpp"
+#include "slide.hpp"
 
 namespace ppsim::synthesis {
 
@@ -23,21 +22,27 @@ public:
   /// The root says more than before.
   void renew();
   /// Whether nothing is left to try.
-  [[nodiscard]] bool is_done() const { return are_done_[0] && are_done_[1]; }
+  [[nodiscard]] bool is_done() const { return is_done_; }
   /// All steps of windows so far.
-  [[nodiscard]] std::uint64_t steps() const { return attempt_ ? attempt_->steps : 0; }
+  [[nodiscard]] std::uint64_t steps() const { return slide_.root_steps() + (attempt_ ? attempt_->steps : 0); }
 
 private:
   bool begin(std::int64_t most);
+  bool are_shown();
   Outcome go_on();
+  void change_turns(bool is_at_end);
 
+  const Views& views_;
   const Windows& root_;
+  Slide slide_;
   Arms arms_;
-  Sweep sweep_;
   std::optional<Attempt> attempt_;
-  bool sweeps_ = false;            ///< whose turn it is
-  std::array<bool, 2> are_done_{}; ///< nothing is left for arms, for the sweep
-  std::uint64_t turn_end_;         ///< in steps
+  bool slides_ = false;   ///< whose turn it is
+  bool by_few_ = false;   ///< cases of Slide are among those of the attempt
+  bool has_news_ = false; ///< cases, in this turn
+  std::size_t idle_ = 0;  ///< turns in a row that ended with nothing left and no case
+  bool is_done_ = false;
+  std::uint64_t turn_end_ = 0; ///< in steps
 };
 
 } // namespace ppsim::synthesis

@@ -9,6 +9,30 @@ namespace {
 
 constexpr std::size_t first_quota = 4;
 
+/// 0 to m-1: the last, then those halfway between, and so on.
+std::vector<std::size_t> spread_of(std::size_t m) {
+  std::vector<std::size_t> result;
+  std::vector<bool> seen(m);
+  for (std::size_t stride = m; stride > 0; stride /= 2)
+    for (std::size_t back = 1; back <= m; back += stride)
+      if (!seen[m - back]) {
+        seen[m - back] = true;
+        result.push_back(m - back);
+      }
+  return result;
+}
+
+/// All stages, those at the ends of the pipeline, where most is known, first: by turns from the last and from the
+/// first.
+std::vector<std::size_t> stages_from_ends(const Views& views) {
+  std::vector<std::size_t> result;
+  for (std::size_t behind = views.on.size(), first = 0; first < behind; ++first) {
+    result.push_back(--behind);
+    if (first < behind) result.push_back(first);
+  }
+  return result;
+}
+
 } // namespace
 
 /// First halves of windows, what is near, and stages at the ends of the pipeline.

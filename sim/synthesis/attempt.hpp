@@ -31,38 +31,16 @@ struct Attempt {
     windows.raise_start(task.view, task.task, time);
   }
   /// Applies the other rules. False: refuted.
-  bool tighten() {
-    const std::uint64_t before = windows.steps();
-    const bool possible = windows.tighten(most);
-    steps += windows.steps() - before;
+  bool tighten() { return tighten(windows); }
+  /// To windows of some of its microbatches.
+  bool tighten(Windows& some) {
+    const std::uint64_t before = some.steps();
+    const bool possible = some.tighten(most);
+    steps += some.steps() - before;
     return possible;
   }
 };
 
 constexpr std::size_t tasks_of_batch = 4; ///< that are tried on the same windows
-
-/// 0 to m-1: the last, then those halfway between, and so on.
-[[nodiscard]] inline std::vector<std::size_t> spread_of(std::size_t m) {
-  std::vector<std::size_t> result;
-  std::vector<bool> seen(m);
-  for (std::size_t stride = m; stride > 0; stride /= 2)
-    for (std::size_t back = 1; back <= m; back += stride)
-      if (!seen[m - back]) {
-        seen[m - back] = true;
-        result.push_back(m - back);
-      }
-  return result;
-}
-
-/// All stages, those at the ends of the pipeline, where most is known, first: by turns from the last and from the
-/// first.
-[[nodiscard]] inline std::vector<std::size_t> stages_from_ends(const Views& views) {
-  std::vector<std::size_t> result;
-  for (std::size_t behind = views.on.size(), first = 0; first < behind; ++first) {
-    result.push_back(--behind);
-    if (first < behind) result.push_back(first);
-  }
-  return result;
-}
 
 } // namespace ppsim::synthesis

@@ -16,34 +16,6 @@ constexpr std::int64_t units_of_few = 1024; // in the busiest stage's work for a
 constexpr std::int64_t evenness = 50;       // of what is later by so many times as much as it differs
 constexpr std::size_t between_roots = 4;    // microbatches after which all windows follow
 
-/// Whether arcs lead from a task that takes memory to all others of its stage that give more than they take, in that
-/// view.
-bool leads_to_givers(const Views& views, std::size_t d, std::uint32_t taker) {
-  const View& view = views.view[d];
-  return std::ranges::all_of(views.on[views.stage(taker)], [&](std::uint32_t giver) {
-    if (giver == taker || view.give[giver] <= view.take[giver]) return true;
-    return d == 0 ? views.leads_to[taker][views.local[giver]] : views.leads_to[giver][views.local[taker]];
-  });
-}
-
-/// Whether an order without some of its microbatches fits, because each holds none or more at any time. In both views,
-/// so that rules 5 for all microbatches hardly say less than for a few: a checker has all.
-bool are_separate(const Views& views) {
-  for (const std::size_t d : {0U, 1U})
-    for (std::uint32_t s = 0; s < views.local.size(); ++s)
-      if (views.view[d].take[s] > 0 && !leads_to_givers(views, d, s)) return false;
-  return std::ranges::all_of(views.on, [&](const std::vector<std::uint32_t>& here) {
-    std::int64_t left = 0;
-    for (const std::uint32_t s : here) left += views.view[0].take[s] - views.view[0].give[s];
-    return left == 0;
-  });
-}
-
-Instance with_microbatches(Instance instance, std::size_t count) {
-  instance.microbatches = static_cast<std::uint32_t>(count);
-  return instance;
-}
-
 } // namespace
 
 void apply_rules(Windows& windows, std::int64_t most, bool pairs, std::uint64_t& steps) {
@@ -53,30 +25,13 @@ void apply_rules(Windows& windows, std::int64_t most, bool pairs, std::uint64_t&
   steps += windows.steps() - before;
 }
 
-/// By how many tasks of one sequence fit into the memory of a stage: a quarter more than where most do can take part in
-/// what delays one, and memory is not short until there are nearly as many as where fewest do.
-BothEnds::Reach BothEnds::reach_of(const Views& views) {
-  const auto m = static_cast<std::int64_t>(views.m);
-  std::int64_t most = 0;
-  std::int64_t least = m;
-  for (std::size_t s = 0; s < views.local.size(); ++s) {
-    const std::int64_t capacity = views.instance.capacity[views.stage(s)];
-    const std::int64_t net = views.view[0].take[s] - views.view[0].give[s];
-    if (capacity == unlimited || net <= 0) continue;
-    most = std::max(most, std::min(m, capacity / net));
-    least = std::min(least, capacity / net);
-  }
-  if (least == m || !are_separate(views)) return {1, views.m};
-  return {static_cast<std::size_t>(std::min(m, most + most / 4 + 2)), static_cast<std::size_t>(least * 3 / 4)};
-}
-
 BothEnds::BothEnds(const Views& views, std::size_t threads, std::int64_t longest)
     : BothEnds{views, threads, longest, reach_of(views)} {}
 
 BothEnds::BothEnds(const Views& views, std::size_t threads, std::int64_t longest, Reach reach)
-    : views_{views}, threads_{threads}, few_{with_microbatches(views.instance, reach.few)}, few_views_{few_},
-      few_root_{few_views_}, longest_{longest},
-      unit_{std::max<std::int64_t>(1, std::ranges::max(few_views_.work) / units_of_few)}, first_{reach.first} {
+    : views_{views}, threads_{threads}, near_{views, reach.few}, longest_{longest},
+      unit_{std::max<std::int64_t>(1, std::ranges::max(near_.views().work) / units_of_few)}, first_{reach.first},
+      root_steps_{near_.root().steps()} {
   // tasks that take memory are delayed first; the others come later, a few at a time
   for (const std::size_t d : {0U, 1U}) {
     sides_.at(d).d = d;
@@ -87,12 +42,11 @@ BothEnds::BothEnds(const Views& views, std::size_t threads, std::int64_t longest
         sides_.at(d).paces[s] = {.pause = longest_pause, .left = 1 + s % longest_pause};
     sides_.at(d).findings.resize(views.m);
   }
-  apply_rules(few_root_, unlimited, false, root_steps_);
 }
 
 bool BothEnds::may_reach_repeats(std::uint64_t steps) const {
   const Side& side = sides_[0].next > sides_[1].next ? sides_[0] : sides_[1];
-  const std::size_t repeats = std::min(views_.m, 2 * few_views_.m);
+  const std::size_t repeats = std::min(views_.m, 2 * near_.views().m);
   if (!cases_.empty() || side.next >= repeats) return false;
   return side.steps * (repeats - side.next) <= steps * (side.next - first_);
 }
@@ -144,7 +98,7 @@ void BothEnds::extend(Side& side, std::uint64_t steps, const std::function<bool(
 
 /// Windows near its next microbatch, unless that has brought nothing for long, or nothing but what was found before.
 void BothEnds::begin(Side& side) const {
-  if (++side.quiet > std::max(longest_quiet * few_views_.m, longest_pause + 1)) return; // each task was tried
+  if (++side.quiet > std::max(longest_quiet * near_.views().m, longest_pause + 1)) return; // each task was tried
   Finding& here = side.findings[side.next];
   for (std::size_t s = 0; s < views_.local.size(); ++s)
     here.before.push_back(side.root->head(side.d, s * views_.m + side.next));
@@ -152,22 +106,22 @@ void BothEnds::begin(Side& side) const {
   side.steady = shift.spread <= shift.least / evenness ? side.steady + 1 : 0;
   if (shift.period > 0) expect(side, shift);
   if (side.steady > longest_pause) return repeat(side, shift);
-  side.few = few_root_;
-  side.few->raise_starts(side.d, *side.root, -static_cast<std::int64_t>(first_near(side.next)));
+  side.few = near_.root();
+  side.few->raise_starts(side.d, *side.root, -static_cast<std::int64_t>(near_.first(side.next)));
   apply_rules(*side.few, longest_, true, side.steps);
 }
 
 /// From a microbatch with as many near it, the most even one.
 BothEnds::Shift BothEnds::shift_of(const Side& side) const {
   Shift best;
-  const std::size_t few = few_views_.m;
+  const std::size_t few = near_.views().m;
   for (std::size_t period = 1; period <= few && period + few <= side.next + 1; ++period) {
     const Finding& there = side.findings[side.next - period];
     if (there.after.empty()) continue;
     std::int64_t least = unlimited;
     std::int64_t most = 0;
     for (std::size_t s = 0; s < views_.local.size() && most - least < best.spread; ++s)
-      for (std::size_t j = first_near(side.next); j <= side.next; ++j) {
+      for (std::size_t j = near_.first(side.next); j <= side.next; ++j) {
         const std::size_t task = s * views_.m + j;
         const std::int64_t before = j == side.next ? there.before[s] : side.root->head(side.d, task - period);
         least = std::min(least, side.root->head(side.d, task) - before);
@@ -201,7 +155,7 @@ void BothEnds::repeat(Side& side, const Shift& shift) {
 void BothEnds::try_task(Side& side, std::uint32_t sequence, const std::function<bool()>& goes_on) const {
   Finding& here = side.findings[side.next];
   Pace& pace = side.paces[sequence];
-  const std::size_t task = sequence * few_views_.m + side.next - first_near(side.next);
+  const std::size_t task = near_.task(sequence, side.next);
   const Windows before = *side.few;
   const std::int64_t known = before.head(side.d, task);
   const std::size_t cases = here.cases.size();
@@ -219,7 +173,7 @@ void BothEnds::try_task(Side& side, std::uint32_t sequence, const std::function<
 
 /// By that step, if it cannot start earlier; then by ever longer ones, as long as it cannot; then by halves.
 void BothEnds::delay(Side& side, std::size_t task, std::int64_t step, const std::function<bool()>& goes_on) const {
-  const auto sequence = static_cast<std::uint32_t>(task / few_views_.m);
+  const auto sequence = static_cast<std::uint32_t>(task / near_.views().m);
   bool grows = true;
   for (std::size_t trial = 0; trial < most_trials && (trial == 0 || goes_on()); ++trial) {
     const std::int64_t time = side.few->head(side.d, task) + step;
@@ -242,11 +196,11 @@ void BothEnds::delay(Side& side, std::size_t task, std::int64_t step, const std:
 /// What was found for its microbatch; then the next one is in hand.
 void BothEnds::learn(Side& side) const {
   Finding& here = side.findings[side.next];
-  const std::size_t first = first_near(side.next);
+  const std::size_t first = near_.first(side.next);
   if (side.few) {
     here.after.clear();
     for (std::size_t s = 0; s < views_.local.size(); ++s)
-      here.after.push_back(side.few->head(side.d, s * few_views_.m + side.next - first));
+      here.after.push_back(side.few->head(side.d, near_.task(s, side.next)));
   }
   if (!here.cases.empty()) {
     side.quiet = 0;

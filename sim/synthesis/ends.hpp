@@ -6,7 +6,7 @@
 
 #include <functional>
 
-#include "windows.hpp"
+#include "near.hpp"
 
 namespace ppsim::synthesis {
 
@@ -35,15 +35,11 @@ public:
   /// what others have shown.
   [[nodiscard]] bool may_reach_repeats(std::uint64_t steps) const;
   /// Whose windows are used.
-  [[nodiscard]] std::size_t microbatches() const { return few_views_.m; }
+  [[nodiscard]] std::size_t microbatches() const { return near_.views().m; }
   /// What was found, each under those before.
   [[nodiscard]] const std::vector<Case>& cases() const { return cases_; }
 
 private:
-  struct Reach {
-    std::size_t few = 1;   ///< microbatches whose windows are used
-    std::size_t first = 0; ///< that is tried
-  };
   /// How the tasks of a sequence fare.
   struct Pace {
     std::int64_t gain = 0; ///< by which the last one starts later than was known
@@ -74,7 +70,6 @@ private:
     std::uint64_t steps = 0;
   };
 
-  static Reach reach_of(const Views& views);
   BothEnds(const Views& views, std::size_t threads, std::int64_t longest, Reach reach);
   [[nodiscard]] bool is_done(const Side& side) const { return side.next == views_.m; }
   [[nodiscard]] std::array<std::uint64_t, 2> shares_of(std::uint64_t steps) const;
@@ -86,21 +81,16 @@ private:
   void try_task(Side& side, std::uint32_t sequence, const std::function<bool()>& goes_on) const;
   void delay(Side& side, std::size_t task, std::int64_t step, const std::function<bool()>& goes_on) const;
   void learn(Side& side) const;
-  [[nodiscard]] std::size_t first_near(std::size_t microbatch) const {
-    return microbatch < few_views_.m ? 0 : microbatch + 1 - few_views_.m;
-  }
 
   const Views& views_;
   std::size_t threads_;
-  Instance few_; ///< the same for few microbatches
-  Views few_views_;
-  Windows few_root_;
+  Near near_;
   std::int64_t longest_; ///< every order has ended by then
   std::int64_t unit_;    ///< the least time that is tried
   std::size_t first_;    ///< the first microbatch that is tried
   std::array<Side, 2> sides_;
   std::vector<Case> cases_;
-  std::uint64_t root_steps_ = 0;
+  std::uint64_t root_steps_;
 };
 
 } // namespace ppsim::synthesis

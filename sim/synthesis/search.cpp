@@ -38,7 +38,7 @@ constexpr std::uint64_t near_work = 20;        // of each of them: what moves of
 constexpr double longest_part = 0.3;           // of a step, if not all its tasks are moved
 constexpr std::size_t near_plans = 4;          // near which orders are made
 constexpr std::uint64_t guide_steps = 400'000; // of the windows for orders, where a bound is not sought
-constexpr std::uint64_t aim_share = 4;         // times the steps of other cases
+constexpr std::uint64_t aim_share = 8;         // times the steps of other cases
 constexpr std::int64_t far_ppm = 20'000;       // a gap that is worth cases from both ends
 
 class Search {
@@ -450,8 +450,8 @@ private:
     const std::int64_t makespan = found_.plan->makespan;
     const std::int64_t most = enough_for(makespan, options_.gap_ppm) - 1;
     if (done() || most - found_.bound > (makespan - found_.bound) / 2) return;
+    const std::uint64_t before = aim_ ? aim_->steps() : 0;
     if (!aim_) aim_.emplace(views_, root_, options_.threads);
-    const std::uint64_t before = aim_->steps();
     const bool refuted = aim_->refute(most, steps, [&] { return !is_stopped(makespan); });
     found_.steps += aim_->steps() - before;
     if (refuted) raise(most + 1, aim_->cases());
