@@ -28,7 +28,7 @@ public:
 
 private:
   bool begin(std::int64_t most);
-  bool are_shown();
+  bool are_shown(const std::function<bool()>& goes_on);
   Outcome go_on();
   void change_turns(bool is_at_end);
 
@@ -38,7 +38,7 @@ private:
   Arms arms_;
   std::optional<Attempt> attempt_;
   bool slides_ = false;   ///< whose turn it is
-  bool by_few_ = false;   ///< cases of Slide are among those of the attempt
+  bool by_few_ = false;   ///< some of what is known is by Slide
   bool has_news_ = false; ///< cases, in this turn
   std::size_t idle_ = 0;  ///< turns in a row that ended with nothing left and no case
   bool is_done_ = false;
