@@ -51,11 +51,12 @@ void Slide::take_sequences() {
   }
 }
 
-/// The windows near the microbatch in hand. False: refuted.
+/// The windows near the microbatch in hand, if any of its tasks is tried. False: refuted.
 bool Slide::begin(Attempt& attempt) {
   known_ = attempt.cases.size();
   tried_ = 0;
   take_sequences();
+  if (sequences_.empty()) return true;
   if (near_.views().m == views_.m) {
     few_ = attempt.windows;
   } else {
@@ -64,7 +65,7 @@ bool Slide::begin(Attempt& attempt) {
     few_->raise_starts(view_, attempt.windows, -here);
     few_->raise_starts(1 - view_, attempt.windows, -behind);
   }
-  return sequences_.empty() || attempt.tighten(*few_);
+  return attempt.tighten(*few_);
 }
 
 /// Supposes that it starts earlier than by its step, or in half of its window if that is less; then by twice as much,
