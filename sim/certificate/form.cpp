@@ -157,7 +157,18 @@ private:
       check_id(pointer + "/1", found.sequence, instance_.sequences.size());
       check_id(pointer + "/2", found.index, instance_.microbatches);
       check_amount(pointer + "/3", found.start.count());
+      if (found.among.count > 0) check_among(pointer, found);
     }
+  }
+
+  void check_among(const std::string& pointer, const CertificateCase& found) {
+    const auto& [first, count] = found.among;
+    check_id(pointer + "/4", first, instance_.microbatches);
+    if (first >= instance_.microbatches) return;
+    check_size(pointer + "/5", count, 1, instance_.microbatches - first);
+    if (found.index < first || found.index - first >= count)
+      fault(pointer + "/2", fmt::format("{} is not among its microbatches", found.index),
+            fmt::format("name {} to {}", first, first + count - 1));
   }
 
   const Certificate& certificate_;

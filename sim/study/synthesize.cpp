@@ -531,7 +531,8 @@ Certificate certificate_of(const SynthesizedOrder& order) {
   }
   certificate.lower_bound = Duration{order.found.bound};
   for (const synthesis::Case& each : order.found.cases)
-    certificate.cases.push_back({each.view, each.sequence, each.index, Duration{each.time}});
+    certificate.cases.push_back(
+        {each.view, each.sequence, each.index, Duration{each.time}, {each.among.first, each.among.count}});
   return certificate;
 }
 

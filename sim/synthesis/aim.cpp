@@ -9,7 +9,7 @@ constexpr std::uint64_t slide_turn = 12 * arms_turn;
 } // namespace
 
 Aim::Aim(const Views& views, const Windows& root, std::size_t threads)
-    : views_{views}, root_{root}, slide_{views, threads}, arms_{views, threads} {}
+    : root_{root}, slide_{views, threads}, arms_{views, threads} {}
 
 void Aim::renew() {
   if (!attempt_) return;
@@ -22,24 +22,7 @@ bool Aim::refute(std::int64_t most, std::uint64_t steps, const std::function<boo
   const std::uint64_t end = attempt_->steps + steps;
   bool refuted = most < attempt_->most && !begin(most);
   while (!refuted && !is_done_ && attempt_->steps < end && goes_on()) refuted = go_on() == Outcome::refuted;
-  if (!refuted) return false;
-  is_done_ = true;
-  return !by_few_ || are_shown(goes_on);
-}
-
-/// Whether the rules for all microbatches, which a checker has, show each case and refute the makespan by them. Slide's
-/// are for few, where rule 7 can say more. What they show is kept.
-bool Aim::are_shown(const std::function<bool()>& goes_on) {
-  Attempt again{.most = attempt_->most, .windows = root_, .steps = attempt_->steps};
-  bool refuted = !again.tighten();
-  for (auto each = attempt_->cases.begin(); each != attempt_->cases.end() && !refuted && goes_on(); ++each) {
-    const Task task{.view = each->view, .task = each->sequence * views_.m + each->index};
-    if (again.windows.allow_before(task.view, task.task, each->time, again.steps)) break;
-    again.add(views_, task, each->time);
-    refuted = !again.tighten();
-  }
-  attempt_ = std::move(again);
-  by_few_ = false;
+  is_done_ = is_done_ || refuted;
   return refuted;
 }
 
@@ -58,9 +41,7 @@ bool Aim::begin(std::int64_t most) {
 Outcome Aim::go_on() {
   const std::size_t known = attempt_->cases.size();
   const Outcome outcome = slides_ ? slide_.go_on(*attempt_) : arms_.go_on(*attempt_);
-  const bool is_news = attempt_->cases.size() > known;
-  by_few_ = by_few_ || (slides_ && (is_news || outcome == Outcome::refuted));
-  has_news_ = has_news_ || is_news;
+  has_news_ = has_news_ || attempt_->cases.size() > known;
   const bool is_over = attempt_->steps >= turn_end_ && (has_news_ || idle_ == 0);
   if (is_over || outcome == Outcome::nothing_left) change_turns(outcome == Outcome::nothing_left);
   return outcome;

@@ -19,6 +19,8 @@ public:
   bool refute(std::int64_t most, std::uint64_t steps, const std::function<bool()>& goes_on);
   /// By which it is; then nothing is left to refute.
   [[nodiscard]] const std::vector<Case>& cases() const { return attempt_->cases; }
+  /// Whether there are many, for all its steps so far.
+  [[nodiscard]] bool finds_many() const { return cases().size() * steps_of_case > attempt_->steps; }
   /// The root says more than before.
   void renew();
   /// Whether nothing is left to try.
@@ -27,18 +29,17 @@ public:
   [[nodiscard]] std::uint64_t steps() const { return slide_.root_steps() + (attempt_ ? attempt_->steps : 0); }
 
 private:
+  static constexpr std::uint64_t steps_of_case = 1'000'000; ///< at most, if there are many
+
   bool begin(std::int64_t most);
-  bool are_shown(const std::function<bool()>& goes_on);
   Outcome go_on();
   void change_turns(bool is_at_end);
 
-  const Views& views_;
   const Windows& root_;
   Slide slide_;
   Arms arms_;
   std::optional<Attempt> attempt_;
   bool slides_ = false;   ///< whose turn it is
-  bool by_few_ = false;   ///< some of what is known is by Slide
   bool has_news_ = false; ///< cases, in this turn
   std::size_t idle_ = 0;  ///< turns in a row that ended with nothing left and no case
   bool is_done_ = false;

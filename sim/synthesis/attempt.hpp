@@ -23,11 +23,11 @@ struct Attempt {
   std::vector<Case> cases = {}; ///< each given those before
   std::uint64_t steps = 0;
 
-  /// The task cannot start before `time`.
-  void add(const Views& views, const Task& task, std::int64_t time) {
+  /// The task cannot start before `time`, by what is known of those microbatches.
+  void add(const Views& views, const Task& task, std::int64_t time, const Neighbours& among = {}) {
     const auto m = static_cast<std::uint32_t>(views.m);
     const auto x = static_cast<std::uint32_t>(task.task);
-    cases.push_back({static_cast<std::uint32_t>(task.view), x / m, x % m, time});
+    cases.push_back({static_cast<std::uint32_t>(task.view), x / m, x % m, time, among});
     windows.raise_start(task.view, task.task, time);
   }
   /// Applies the other rules. False: refuted.

@@ -142,11 +142,12 @@ void BothEnds::expect(Side& side, const Shift& shift) {
 }
 
 /// The cases that show it.
-void BothEnds::repeat(Side& side, const Shift& shift) {
+void BothEnds::repeat(Side& side, const Shift& shift) const {
   Finding& here = side.findings[side.next];
   for (Case each : side.findings[side.next - shift.period].cases) {
     each.time += shift.least;
     each.index = static_cast<std::uint32_t>(side.next);
+    each.among = near_.among(side.next);
     if (each.time > here.before[each.sequence]) here.cases.push_back(each);
   }
 }
@@ -179,8 +180,8 @@ void BothEnds::delay(Side& side, std::size_t task, std::int64_t step, const std:
     const std::int64_t time = side.few->head(side.d, task) + step;
     const bool is_possible = side.few->allow_before(side.d, task, time, side.steps);
     if (!is_possible) {
-      side.findings[side.next].cases.push_back(
-          {static_cast<std::uint32_t>(side.d), sequence, static_cast<std::uint32_t>(side.next), time});
+      side.findings[side.next].cases.push_back({static_cast<std::uint32_t>(side.d), sequence,
+                                                static_cast<std::uint32_t>(side.next), time, near_.among(side.next)});
       side.few->raise_start(side.d, task, time);
     } else if (step == unit_) {
       break;

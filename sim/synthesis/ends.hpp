@@ -77,7 +77,7 @@ private:
   void begin(Side& side) const;
   [[nodiscard]] Shift shift_of(const Side& side) const;
   static void expect(Side& side, const Shift& shift);
-  static void repeat(Side& side, const Shift& shift);
+  void repeat(Side& side, const Shift& shift) const;
   void try_task(Side& side, std::uint32_t sequence, const std::function<bool()>& goes_on) const;
   void delay(Side& side, std::size_t task, std::int64_t step, const std::function<bool()>& goes_on) const;
   void learn(Side& side) const;

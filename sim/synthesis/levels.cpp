@@ -68,6 +68,7 @@ FewStages keep_stages(const Views& views, std::span<const std::uint32_t> stages)
 }
 
 std::vector<std::vector<std::uint32_t>> stages_of_levels(const Views& views, const Windows& root) {
+  if (reach_of(views).few == 1) return {}; // microbatches of some stages could be left out, but not of all
   std::vector<Holding> holdings = holdings_of(views, root);
   if (holdings.empty()) return {};
   std::ranges::iter_swap(holdings.begin(), std::ranges::max_element(holdings, {}, [](const Holding& each) {

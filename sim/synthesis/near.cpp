@@ -7,22 +7,18 @@
 namespace ppsim::synthesis {
 namespace {
 
-/// Whether arcs lead from a task that takes memory to all others of its stage that give more than they take, in that
-/// view.
-bool leads_to_givers(const Views& views, std::size_t d, std::uint32_t taker) {
-  const View& view = views.view[d];
+/// Whether arcs lead from a task that takes memory to all others of its stage that give more than they take.
+bool leads_to_givers(const Views& views, std::uint32_t taker) {
+  const View& view = views.view[0];
   return std::ranges::all_of(views.on[views.stage(taker)], [&](std::uint32_t giver) {
-    if (giver == taker || view.give[giver] <= view.take[giver]) return true;
-    return d == 0 ? views.leads_to[taker][views.local[giver]] : views.leads_to[giver][views.local[taker]];
+    return giver == taker || view.give[giver] <= view.take[giver] || views.leads_to[taker][views.local[giver]];
   });
 }
 
-/// Whether an order without some of its microbatches fits, because each holds none or more at any time. In both views,
-/// so that rules 5 for all microbatches hardly say less than for a few: a checker has all.
+/// Whether an order without some of its microbatches fits, because each holds none or more at any time.
 bool are_separate(const Views& views) {
-  for (const std::size_t d : {0U, 1U})
-    for (std::uint32_t s = 0; s < views.local.size(); ++s)
-      if (views.view[d].take[s] > 0 && !leads_to_givers(views, d, s)) return false;
+  for (std::uint32_t s = 0; s < views.local.size(); ++s)
+    if (views.view[0].take[s] > 0 && !leads_to_givers(views, s)) return false;
   return std::ranges::all_of(views.on, [&](const std::vector<std::uint32_t>& here) {
     std::int64_t left = 0;
     for (const std::uint32_t s : here) left += views.view[0].take[s] - views.view[0].give[s];
@@ -55,9 +51,14 @@ Reach reach_of(const Views& views) {
 }
 
 Near::Near(const Views& views, std::size_t few)
-    : few_{with_microbatches(views.instance, few)}, few_views_{few_}, root_{few_views_} {
+    : all_{views.m}, few_{with_microbatches(views.instance, few)}, few_views_{few_}, root_{few_views_} {
   const bool possible = root_.tighten(unlimited, false);
   PPSIM_ASSERT(possible || few == 1); // there are orders of more; they may fit where one alone does not
+}
+
+Neighbours Near::among(std::size_t microbatch) const {
+  if (few_views_.m == all_) return {};
+  return {static_cast<std::uint32_t>(first(microbatch)), static_cast<std::uint32_t>(few_views_.m)};
 }
 
 } // namespace ppsim::synthesis

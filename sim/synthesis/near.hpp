@@ -1,6 +1,8 @@
 #pragma once
 // Near: the windows of a few microbatches next to each other, for what holds of all.
 
+#include "ppsim/synthesis/search.hpp"
+
 #include "windows.hpp"
 
 namespace ppsim::synthesis {
@@ -27,13 +29,16 @@ public:
   [[nodiscard]] std::size_t first(std::size_t microbatch) const {
     return microbatch < few_views_.m ? 0 : microbatch + 1 - few_views_.m;
   }
+  /// Those that end with that microbatch, or the first ones; all if there are no others.
+  [[nodiscard]] Neighbours among(std::size_t microbatch) const;
   /// A task of that microbatch, among those.
   [[nodiscard]] std::size_t task(std::size_t sequence, std::size_t microbatch) const {
     return sequence * few_views_.m + microbatch - first(microbatch);
   }
 
 private:
-  Instance few_; ///< the same for few microbatches
+  std::size_t all_; ///< microbatches
+  Instance few_;    ///< the same for few microbatches
   Views few_views_;
   Windows root_;
 };

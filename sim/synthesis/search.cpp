@@ -404,6 +404,7 @@ private:
     ends_help_ = by_ends > 0 ? ends_help_ + 1 : 0;
     try_cases(left);
     try_aim(aim_share * left);
+    if (aim_ && aim_->finds_many()) try_aim(aim_share * (options_.case_steps - std::min(left, options_.case_steps)));
     const std::int64_t by_cases = found_.bound - at_first - by_ends;
     if (by_ends != by_cases) ends_eighths_ = by_ends > by_cases ? 6 : by_ends > 0 ? 2 : 1;
   }

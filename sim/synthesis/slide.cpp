@@ -107,7 +107,7 @@ bool Slide::try_batch(Attempt& attempt) {
     attempt.steps += found[i].steps;
     paces_.at(view_)[batch[i]] = {found[i].step, with_pauses_ && found[i].times.empty()};
     for (const std::int64_t time : found[i].times) {
-      attempt.add(views_, {.view = view_, .task = batch[i] * views_.m + next_}, time);
+      attempt.add(views_, {.view = view_, .task = batch[i] * views_.m + next_}, time, near_.among(next_));
       few_->raise_start(view_, near_.task(batch[i], next_), time);
     }
   }
@@ -143,7 +143,11 @@ bool Slide::next_microbatch() {
 }
 
 Outcome Slide::go_on(Attempt& attempt) {
-  if (!(few_ ? try_batch(attempt) : begin(attempt))) return Outcome::refuted;
+  if (!(few_ ? try_batch(attempt) : begin(attempt))) {
+    const Task any{.view = view_, .task = sequences_.front() * views_.m + next_}; // it cannot start at all
+    attempt.add(views_, any, attempt.most + 1, near_.among(next_));
+    return Outcome::refuted;
+  }
   if (tried_ < sequences_.size()) return Outcome::open;
   if (!end(attempt)) return Outcome::refuted;
   return next_microbatch() ? Outcome::open : Outcome::nothing_left;

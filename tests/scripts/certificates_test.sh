@@ -25,6 +25,8 @@ json.dump(c, open(sys.argv[2], "w"))' "$file" "$work/more.json"
   check "both say the same of $name with a larger bound" [ "$status" = "$said" ]
   count=$((count + 1))
 done
-check 'certificates were found' [ "$count" -ge 7 ]
+check 'certificates were found' [ "$count" -ge 15 ]
+run "$ppsim" certify --json "$source_dir/tests/support/few-that-grow.json"
+check 'what is known of all by then is used, too' grep -q '"cases_shown": 10' "$work/out"
 run "$python" "$checker" "$checker"
 check 'a malformed certificate has another status than a wrong one' [ "$status" = 2 ]

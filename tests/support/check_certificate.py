@@ -19,7 +19,7 @@ class Proof:
     """What is known of every order with a makespan of at most T. A task is (sequence, j); views are 0 and 1."""
 
     def __init__(self, instance, T):
-        self.sequences, self.m, self.T = instance["sequences"], instance["microbatches"], T
+        self.instance, self.sequences, self.m, self.T = instance, instance["sequences"], instance["microbatches"], T
         m, count = self.m, len(self.sequences)
         self.mates = [[v for v in range(count) if self.sequences[v]["stage"] == s["stage"]] for s in self.sequences]
         self.arcs = [[tuple(a) for a in instance["arcs"]], [(v, u, lag) for u, v, lag in instance["arcs"]]]
@@ -188,20 +188,59 @@ class Proof:
                         rule(d, x)
             self.idle_time()
 
+    def shows(self, d, u, j, time):
+        """Whether (u, j) cannot start before that time; then it is known."""
+        kept = [dict(h) for h in self.h], [{x: dict(n) for x, n in known.items()} for known in self.n]
+        try:
+            self.later(1 - d, (u, self.m - 1 - j), self.T - self.dur[u] - time + 1)
+            self.propagate()
+            return False
+        except Contradiction:
+            self.h, self.n = kept
+        self.later(d, (u, j), time)
+        self.propagate()
+        return True
+
+    def learn(self, other, first):
+        """Starts that are known of another number of microbatches: its microbatch 0 is `first` here, forwards."""
+        for d, shift in (0, first), (1, self.m - other.m - first):
+            for u, j in other.h[d]:
+                if 0 <= j + shift < self.m:
+                    self.later(d, (u, j + shift), other.h[d][u, j])
+
+    def may_leave_out(self):
+        """Whether each microbatch holds 0 or more at any time, and in the end as much as at first."""
+        for u, mates in enumerate(self.mates):
+            if self.room[0][u] is not None:
+                if sum(self.net[0][v] for v in mates):
+                    return False
+                if self.take[0][u] and any(self.net[0][v] < 0 and v != u and not self.n[0][v, 0][u] for v in mates):
+                    return False
+        return True
+
     def proves(self, cases):
         """Why it is impossible; or None."""
+        may_leave_out = self.may_leave_out()
         try:
             self.propagate()
-            for d, u, j, time in cases:
-                kept = [dict(h) for h in self.h], [{x: dict(n) for x, n in known.items()} for known in self.n]
-                try:
-                    self.later(1 - d, (u, self.m - 1 - j), self.T - self.dur[u] - time + 1)
-                    self.propagate()
-                    return None
-                except Contradiction:
-                    self.h, self.n = kept
-                self.later(d, (u, j), time)
+            for d, u, j, time, *among in cases:
                 self.propagate()
+                if not among:
+                    if not self.shows(d, u, j, time):
+                        return None
+                    continue
+                if not may_leave_out:
+                    return None
+                first, count = among
+                start = first if d == 0 else self.m - first - count
+                few = Proof({**self.instance, "microbatches": count}, self.T)
+                few.learn(self, -start)
+                few.propagate()
+                self.learn(few, start)
+                if not few.shows(d, u, j - first, time):
+                    return None
+                self.learn(few, start)
+            self.propagate()
         except Contradiction as why:
             return str(why)
         return None
@@ -261,6 +300,13 @@ def shortest(instance):
 
 def check(certificate):
     """What is wrong, in words; empty where nothing is."""
+    cases, m = certificate.get("proof", {}).get("cases", []), certificate["instance"]["microbatches"]
+    for d, u, j, time, *among in cases:
+        first, count = among or (0, m)
+        if d not in (0, 1) or not 0 <= u < len(certificate["instance"]["sequences"]) or time < 0:
+            raise ValueError(f"a case of sequence {u} in view {d} before {time}")
+        if not 0 <= first <= j < first + count <= m:
+            raise ValueError(f"a case of microbatch {j} among {count} from {first} on")
     if certificate["order"] is not None:
         found = makespan(certificate["instance"], certificate["order"])
         if found is None or found != certificate["makespan"]:
@@ -268,7 +314,7 @@ def check(certificate):
         if found < certificate["lower_bound"]:
             return "its order is shorter than the bound"
     proof = Proof(certificate["instance"], certificate["lower_bound"] - 1)
-    return "" if proof.proves(certificate.get("proof", {}).get("cases", [])) else "the bound is not proven"
+    return "" if proof.proves(cases) else "the bound is not proven"
 
 
 def main(arguments):

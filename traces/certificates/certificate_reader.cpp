@@ -206,13 +206,26 @@ private:
     }
   }
 
+  /// Of a case among all microbatches; the others are 0.
+  std::array<std::int64_t, 6> read_four(const ReadJson& json, const std::string& pointer) {
+    std::array<std::int64_t, 6> numbers{};
+    if (json.is_array() && json.size() == 4)
+      std::ranges::copy(read_numbers<4>(json, pointer), numbers.begin());
+    else
+      fault(pointer, "it is not a list of 4 or 6 numbers", not_a_certificate);
+    return numbers;
+  }
+
   void read_cases(const ReadJson& proof, std::vector<CertificateCase>& cases) {
     if (proof.is_object() && !proof.contains("cases")) return;
     const ReadJson& found = list(at(proof, "cases", "/proof"), "/proof/cases");
     for (std::size_t i = 0; i < found.size(); ++i) {
-      const auto numbers = read_numbers<4>(found[i], fmt::format("/proof/cases/{}", i));
+      const std::string pointer = fmt::format("/proof/cases/{}", i);
+      const bool is_among = found[i].is_array() && found[i].size() == 6;
+      const auto numbers = is_among ? read_numbers<6>(found[i], pointer) : read_four(found[i], pointer);
       const auto id = [&](std::size_t k) { return static_cast<std::size_t>(numbers[k]); };
-      cases.push_back({id(0), id(1), id(2), Duration{numbers[3]}});
+      cases.push_back({id(0), id(1), id(2), Duration{numbers[3]}, {id(4), id(5)}});
+      if (is_among && found[i][5] == 0) fault(pointer + "/5", "0 is out of range", "name 1 microbatch or more");
     }
   }
 

@@ -61,7 +61,10 @@ std::string write_certificate(const Certificate& certificate) {
   text += fmt::format("  \"lower_bound\": {},\n", certificate.lower_bound.count());
   text += fmt::format("  \"proof\": {{\n    \"cases\": {}\n  }}\n}}\n",
                       rows_of(certificate.cases, 4, [](const CertificateCase& found) {
-                        return WrittenJson::array({found.view, found.sequence, found.index, found.start.count()});
+                        WrittenJson numbers{found.view, found.sequence, found.index, found.start.count()};
+                        for (const std::size_t among : {found.among.first, found.among.count})
+                          if (found.among.count > 0) numbers.push_back(among);
+                        return numbers;
                       }));
   return text;
 }

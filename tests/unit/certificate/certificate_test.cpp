@@ -240,6 +240,50 @@ TEST_CASE("A case that leads to no contradiction proves nothing") {
       "case 0: assuming that task 1 of 'c' starts before 5 ns, seen backwards in time, leads to no contradiction"));
 }
 
+TEST_CASE("A case among a few microbatches leaves out the others") {
+  // F2 needs what B1 gives, and B1 runs 10 after F1: without microbatch 0, too, which F1 alone has to follow
+  CertificateInstance instance{
+      .microbatches = 3,
+      .capacity = {1},
+      .sequences = {{"F", 0, Duration{1}, 1, 0, Duration{0}}, {"B", 0, Duration{1}, 0, 1, Duration{0}}},
+      .arcs = {{0, 1, Duration{10}}}};
+  Certificate certificate;
+  certificate.instance = instance;
+  certificate.lower_bound = Duration{1000};
+  const auto is_shown = [&](const CertificateCase& step) {
+    certificate.cases = {step};
+    return check_certificate(certificate).bound.cases_shown == 1;
+  };
+  CHECK(is_shown({0, 0, 2, Duration{24}}));
+  CHECK(is_shown({0, 0, 2, Duration{24}, {1, 2}})); // F1 starts at 12, which is known of all
+  CHECK_FALSE(is_shown({0, 0, 2, Duration{25}, {1, 2}}));
+  CHECK_FALSE(is_shown({0, 0, 2, Duration{25}}));
+  const CertificateVerdict verdict = check_certificate(certificate);
+  CHECK(is_said(verdict.bound.faults, "case 0: assuming that task 2 of 'F' starts before 25 ns leads to no"));
+  certificate.cases = {{1, 0, 1, Duration{25}, {0, 2}}};
+  CHECK(is_said(check_certificate(certificate).bound.faults,
+                "task 1 of 'F' starts before 25 ns, seen backwards in time, among microbatches 1 to 2, leads to no"));
+}
+
+TEST_CASE("Microbatches are left out only if the others need nothing of them") {
+  const auto is_shown = [](CertificateInstance instance) {
+    Certificate certificate;
+    certificate.instance = std::move(instance);
+    certificate.lower_bound = Duration{100};
+    certificate.cases = {{0, 0, 1, Duration{1}, {1, 1}}};
+    const BoundVerdict bound = check_certificate(certificate).bound;
+    CHECK((bound.cases_shown == 1 || is_said(bound.faults, "microbatches cannot be left out")));
+    return bound.cases_shown == 1;
+  };
+  const CertificateSequence taker{"F", 0, Duration{1}, 1, 0, Duration{0}};
+  const CertificateSequence giver{"B", 0, Duration{1}, 0, 1, Duration{0}};
+  const std::vector<CertificateArc> arcs{{0, 1, Duration{0}}};
+  CHECK(is_shown({.microbatches = 2, .capacity = {2}, .sequences = {taker, giver}, .arcs = arcs}));
+  CHECK_FALSE(is_shown({.microbatches = 2, .capacity = {2}, .sequences = {taker, giver}, .arcs = {}}));
+  CHECK_FALSE(is_shown({.microbatches = 2, .capacity = {2}, .sequences = {taker}, .arcs = {}}));
+  CHECK(is_shown({.microbatches = 2, .capacity = {std::nullopt}, .sequences = {taker, giver}, .arcs = {}}));
+}
+
 TEST_CASE("A proof that takes too long is given up") {
   const CertificateVerdict verdict = check_certificate(two_stages(), "c", 10);
   CHECK(verdict.order->holds());
@@ -261,6 +305,12 @@ TEST_CASE("Unknown ids make a certificate malformed") {
   CHECK(places_of_faults([](Certificate& changed) {
           changed.cases = {{2, 4, 2, Duration{-1}}};
         }) == Places{"c: /proof/cases/0/0", "c: /proof/cases/0/1", "c: /proof/cases/0/2", "c: /proof/cases/0/3"});
+  CHECK(places_of_faults([](Certificate& changed) {
+          changed.cases = {{0, 0, 1, Duration{0}, {2, 1}}, {0, 0, 1, Duration{0}, {1, 2}}};
+        }) == Places{"c: /proof/cases/0/4", "c: /proof/cases/1/5"});
+  CHECK(places_of_faults([](Certificate& changed) {
+          changed.cases = {{0, 0, 0, Duration{0}, {1, 1}}, {0, 0, 1, Duration{0}, {0, 1}}};
+        }) == Places{"c: /proof/cases/0/2", "c: /proof/cases/1/2"});
 }
 
 TEST_CASE("Numbers and sums out of range make a certificate malformed") {

@@ -23,7 +23,7 @@ Certificate full_certificate() {
   certificate.order = {{0, 1, 0, 1}, {}};
   certificate.makespan = Duration{24};
   certificate.lower_bound = Duration{15};
-  certificate.cases = {{0, 1, 1, Duration{5}}};
+  certificate.cases = {{0, 1, 1, Duration{5}}, {1, 0, 0, Duration{6}, {0, 1}}};
   return certificate;
 }
 
@@ -64,7 +64,7 @@ TEST_CASE("A certificate is read as it was written") {
 
 TEST_CASE("Unknown keys of a certificate are skipped, and a proof may be missing") {
   CHECK(fault_with("\"schema\"", "\"by\": [{\"a\": 1}], \"schema\"") == "nothing");
-  CHECK(fault_with("\"cases\": [\n      [0,1,1,5]\n    ]", "") == "nothing");
+  CHECK(fault_with("\"cases\": [\n      [0,1,1,5],\n      [1,0,0,6,0,1]\n    ]", "") == "nothing");
 }
 
 TEST_CASE("Errors in a certificate are reported with their place") {
@@ -88,6 +88,9 @@ TEST_CASE("Errors in a certificate are reported with their place") {
   CHECK(fault_with("[0,1,0,1]", "[0,1,0,2]") == "c.json: /order/0/3: 2 does not exist");
   CHECK(fault_with("[0,1,0,1]", "7") == "c.json: /order/0: it is number, not a list");
   CHECK(fault_with("[0,1,1,5]", "[2,1,1,5]") == "c.json: /proof/cases/0/0: 2 does not exist");
+  CHECK(fault_with("[0,1,1,5]", "[0,1,1]") == "c.json: /proof/cases/0: it is not a list of 4 or 6 numbers");
+  CHECK(fault_with("[1,0,0,6,0,1]", "[1,0,0,6,0,0]") == "c.json: /proof/cases/1/5: 0 is out of range");
+  CHECK(fault_with("[1,0,0,6,0,1]", "[1,0,0,6,0]") == "c.json: /proof/cases/1: it is not a list of 4 or 6 numbers");
   CHECK(fault_with("\"makespan\": 24", "\"makespan\": null") == "c.json: /makespan: it is missing");
 }
 

@@ -43,6 +43,13 @@ struct CertificateInstance {
   bool operator==(const CertificateInstance&) const = default;
 };
 
+/// Microbatches next to each other, in a view's direction.
+struct CertificateNeighbours {
+  std::size_t first = 0;
+  std::size_t count = 0; ///< 0: all that there are
+  bool operator==(const CertificateNeighbours&) const = default;
+};
+
 /// A step of a proof: if the task started before `start`, the earlier steps would lead to a contradiction. So it starts
 /// then or later.
 struct CertificateCase {
@@ -50,6 +57,7 @@ struct CertificateCase {
   std::size_t sequence = 0;
   std::size_t index = 0; ///< of the task in its sequence, in the view's direction
   Duration start{};
+  CertificateNeighbours among{}; ///< the others are left out
   bool operator==(const CertificateCase&) const = default;
 };
 

@@ -8,11 +8,18 @@
 
 namespace ppsim::synthesis {
 
+/// Microbatches next to each other, in a view's direction.
+struct Neighbours {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0; ///< 0: all that there are
+};
+
 /// Supposing that the task starts before `time` in that view leads to a contradiction (rule 8 of docs/synthesis.md).
 struct Case {
   std::uint32_t view = 0, sequence = 0;
   std::uint32_t index = 0; ///< of the task in its sequence, in the view's direction
   std::int64_t time = 0;   ///< ns
+  Neighbours among = {};   ///< the others are left out
 };
 
 /// What is known after some steps, from the first order on.
