@@ -121,6 +121,20 @@ SimulatedRun simulate_spec(const RunSpec& spec) {
           .copies = std::move(copies)};
 }
 
+/// A search that ends far from the best says so: no bound is below the work of a stage.
+void note_far_search(Evaluation& run) {
+  const Origin* const origin = run.graph.schedule().origin();
+  if (origin == nullptr || !origin->generator->searches) return;
+  const auto is_far = [&](Duration bound) { return run.report.makespan > 2 * bound; };
+  if (!is_far(std::ranges::max(run.report.stages, {}, &StageReport::busy).busy)) return;
+  const std::optional<ProvenBound> bound = run.report.bound ? run.report.bound : find_bound(run.graph, run.report);
+  if (!bound || !is_far(bound->makespan)) return;
+  run.notes.push_back(
+      fmt::format("{} takes more than twice what is proven to be needed ({}): 'ppsim synthesize' searches "
+                  "longer, and more memory may help",
+                  origin->generator->name, format_duration(bound->makespan)));
+}
+
 void add_report(const RunSpec& spec, SimulatedRun& simulated, bool thorough) {
   Evaluation& run = simulated.run;
   const TaskGraph& graph = run.graph;
@@ -140,6 +154,7 @@ void add_report(const RunSpec& spec, SimulatedRun& simulated, bool thorough) {
   if (spec.bound && !report.bound)
     run.notes.push_back(
         fmt::format("{}: no bound is known for such a run, or the run does not fit", spec.place_of("bound")));
+  note_far_search(run);
   if (simulated.order) report.stalls = stalls_of(graph, *simulated.order, run.timeline);
 }
 

@@ -356,6 +356,7 @@ SynthesizedOrder synthesize_split(const RunSpec& spec, const SynthesisRequest& r
   const Sought of = sought(spec, request, placement);
   const auto& [plain, durations, pieces, passes, by_interval] = of;
   const Shape& shape = plain.schedule().shape();
+  const Scenario& scenario = plain.scenario();
   SynthesizedOrder result{.placement = placement,
                           .spec = {},
                           .objective = request.objective,
@@ -363,6 +364,8 @@ SynthesizedOrder synthesize_split(const RunSpec& spec, const SynthesisRequest& r
                           .best_named = std::nullopt,
                           .instance = relaxed(pieces),
                           .pairs = of.pairs(),
+                          .by_halves = request.splits_backward &&
+                                       (scenario.costs.overhead > Duration{0} || scenario.recompute.is_on()),
                           .found = {},
                           .sequence_names = {}};
   result.sequence_names = sequence_names(shape.chunks(), passes, result.instance);
@@ -563,6 +566,10 @@ Synthesis synthesize(const RunSpec& spec, const SynthesisRequest& request) {
   if (std::ranges::any_of(synthesis.orders, &SynthesizedOrder::by_microbatch))
     synthesis.notes.emplace_back(
         "costs differ by microbatch: the orders run microbatches in order; bounds cover any order of microbatches");
+  if (std::ranges::any_of(synthesis.orders, &SynthesizedOrder::by_halves))
+    synthesis.notes.emplace_back(
+        "whole backwards pay `overhead` once, and can hold less with `recompute`: the bound is "
+        "of split ones, `no-split` searches orders with whole ones");
   const TransferModel transfers = spec.transfer.value_or(TransferModel::latency);
   const bool as_sought =
       std::ranges::all_of(synthesis.orders, [&](const auto& order) { return order.transfers == transfers; });

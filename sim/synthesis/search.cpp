@@ -30,16 +30,15 @@ constexpr std::size_t most_guides = 6;  // windows that are kept for samples
 constexpr std::uint64_t most_more = 3;  // doublings of the steps of cases
 constexpr std::uint64_t first_more = 2; // doublings for cases from both ends, until there are some
 constexpr std::size_t pool_size = 12;
-constexpr std::size_t samples = 16;            // orders by chance, side by side
-constexpr std::size_t wave_batches = 4;        // of them in the first round
-constexpr std::size_t near_batches = 12;       // the most near orders, in a round
-constexpr std::size_t most_quiet = 6;          // in a row that bring nothing, after which no more are made near orders
-constexpr std::uint64_t near_work = 20;        // of each of them: what moves of a tabu search take as long as its tasks
-constexpr double longest_part = 0.3;           // of a step, if not all its tasks are moved
-constexpr std::size_t near_plans = 4;          // near which orders are made
-constexpr std::uint64_t guide_steps = 400'000; // of the windows for orders, where a bound is not sought
-constexpr std::uint64_t aim_share = 8;         // times the steps of other cases
-constexpr std::int64_t far_ppm = 20'000;       // a gap that is worth cases from both ends
+constexpr std::size_t samples = 16;      // orders by chance, side by side
+constexpr std::size_t wave_batches = 4;  // of them in the first round
+constexpr std::size_t near_batches = 12; // the most near orders, in a round
+constexpr std::size_t most_quiet = 6;    // in a row that bring nothing, after which no more are made near orders
+constexpr std::uint64_t near_work = 20;  // of each of them: what moves of a tabu search take as long as its tasks
+constexpr double longest_part = 0.3;     // of a step, if not all its tasks are moved
+constexpr std::size_t near_plans = 4;    // near which orders are made
+constexpr std::uint64_t aim_share = 8;   // times the steps of other cases
+constexpr std::int64_t far_ppm = 20'000; // a gap that is worth cases from both ends
 
 class Search {
 public:
@@ -171,10 +170,11 @@ private:
   /// The longest order, ns, that may lead to one shorter than the best.
   [[nodiscard]] std::int64_t most_promising() const { return found_.plan->makespan + found_.plan->makespan / 50; }
 
-  /// Orders by the windows of a makespan of `most`; where none is that short the bound rises.
-  void make_orders(std::int64_t most) {
+  /// Orders by the windows of a makespan of `most`; where none is that short the bound rises. `soon`: by windows that
+  /// are known sooner and say less, which are not kept.
+  void make_orders(std::int64_t most, bool soon = false) {
     Windows windows = root_;
-    const bool possible = windows.tighten(most, true, guide_steps_left_);
+    const bool possible = windows.tighten(most, !soon, guide_steps_left_);
     guide_steps_left_ -= std::min(guide_steps_left_, count(windows, root_.steps()));
     if (!possible) return raise(most + 1);
     std::vector<Guide> guides;
@@ -185,6 +185,7 @@ private:
           guides.push_back({.direction = direction, .urgency = urgency, .wait = wait, .known = known});
     }
     if (!side_by_side(guides.size(), [&](std::size_t i) { return follow(guides[i]); })) return;
+    if (soon) return;
     guides_.emplace_back(most, std::move(windows));
     if (guides_.size() > most_guides) guides_.erase(guides_.begin());
   }
@@ -196,7 +197,15 @@ private:
       if (most < found_.bound) continue;
       if (done() || guide_steps_left_ == 0 || (!all && found_.plan && most >= found_.plan->makespan)) return;
       make_orders(most);
+      if (all && share == shares.front()) soon_orders(bound);
     }
+  }
+
+  /// Where the first orders are far from the bound, before windows are sought for long.
+  void soon_orders(std::int64_t bound) {
+    for (const double share : far_shares)
+      if (!done() && (!found_.plan || found_.plan->makespan / 2 > found_.bound))
+        make_orders(static_cast<std::int64_t>(share * static_cast<double>(bound)), true);
   }
 
   /// By the windows of ever larger makespans, up to one after which every order has ended.
@@ -477,8 +486,9 @@ private:
   std::uint64_t ends_help_ = 0;                            ///< so many rounds until now
   std::uint64_t quiet_ = 0;                                ///< rounds since the last better order
   std::uint64_t orders_left_ = std::numeric_limits<std::uint64_t>::max();
-  std::uint64_t steps_left_ = Windows::no_limit;                                       ///< of refutations
-  std::uint64_t guide_steps_left_ = options_.proves ? Windows::no_limit : guide_steps; ///< of windows for orders
+  std::uint64_t steps_left_ = Windows::no_limit; ///< of refutations
+  std::uint64_t guide_steps_left_ =
+      options_.proves ? Windows::no_limit : options_.guide_steps; ///< of windows for orders
   Watch watch_{options_.go_on};
 };
 

@@ -1,5 +1,6 @@
 // The guarantees of the searching schedules compared with other orders of their placement.
 
+#include "ppsim/base/error.hpp"
 #include "ppsim/schedule/generators.hpp"
 #include "ppsim/study/proven_bound.hpp"
 #include "property/drawn_inputs.hpp"
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -57,6 +59,19 @@ void draw_sizes(Memory& memory, std::size_t chunks) {
   memory.activation.assign(chunks, one);
   memory.activation_for_weight.assign(chunks, one_in(2) ? Bytes{} : one);
   for (Bytes& bytes : memory.parameters) bytes = Bytes{number(draw(0, 6))};
+}
+
+/// Forwards keep little, which is restored for I, and of which W needs all or a part.
+void draw_recomputed(Scenario& scenario, std::size_t chunks) {
+  scenario.recompute.kind = RecomputeKind::full;
+  for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
+    const std::size_t all = draw(2, 20);
+    scenario.memory.activation[chunk] = Bytes{number(all)};
+    scenario.memory.activation_for_weight[chunk] = Bytes{number(one_in(2) ? all : draw(0, all))};
+    scenario.recompute.checkpoint.emplace_back(number(draw(0, 3)));
+    scenario.recompute.time.emplace_back(number(draw(0, 10)));
+  }
+  scenario.memory.limit = Bytes{number(draw(20, 60))};
 }
 
 } // namespace
@@ -143,6 +158,34 @@ TEST_CASE("No searched schedule takes longer than a named one of its placement t
       const bool fits = std::ranges::equal(live_activations(its), most, std::less_equal{});
       RC_CLASSIFY(fits, std::string{other});
       if (fits) RC_ASSERT(step_of(outcome) <= step_of(its));
+    }
+  });
+}
+
+TEST_CASE("With recomputation no searched schedule takes longer than a named one with split backwards that fits") {
+  using Names = std::vector<std::string_view>;
+  const std::array<std::pair<std::string_view, Names>, 2> searched{
+      {{"zb-auto", {"zb-h1", "zb-h2"}}, {"v-auto", {"zb-v", "v-half", "v-min"}}}};
+  rc::prop("in bytes, any costs", [&searched] {
+    const auto& [name, others] = searched[draw(0, 1)];
+    const Generator& generator = find_generator(name);
+    const Shape shape{.stages = draw(2, 5), .microbatches = draw(1, 12), .vpp = generator.vpp.standard};
+    Scenario scenario = draw_unequal(shape);
+    draw_recomputed(scenario, shape.chunks());
+    const auto fits = [&scenario](const Outcome& outcome) {
+      return outcome.report.peak_bytes() <= *scenario.memory.limit;
+    };
+    std::optional<Outcome> outcome;
+    try {
+      outcome = test::run(make_schedule(generator, {.shape = shape}, scenario), scenario);
+    } catch (const Error&) {
+      RC_DISCARD("too little memory");
+    }
+    RC_ASSERT(fits(*outcome));
+    for (const std::string_view other : others) {
+      const Outcome its = test::run(make_schedule(find_generator(other), {.shape = shape}, scenario), scenario);
+      RC_CLASSIFY(fits(its), std::string{other});
+      if (fits(its)) RC_ASSERT(step_of(*outcome) <= step_of(its));
     }
   });
 }

@@ -9,9 +9,11 @@
 namespace ppsim::viz {
 namespace {
 
-/// "proven: none of this placement is shorter"; of a split that was sought too the bound says nothing about others.
+/// "proven: none of this placement is shorter"; of a split of layers that was sought too the bound says nothing about
+/// others.
 std::string proof_words(const SynthesizedOrder& order) {
-  const std::string_view whose = order.balance ? "of this split" : "of this placement";
+  const std::string whose = fmt::format("{}{}", order.balance ? "of this split" : "of this placement",
+                                        order.by_halves ? " with split backwards" : "");
   const std::string_view orders = order.by_microbatch ? ", in any order of microbatches" : "";
   if (order.length == order.bound) return fmt::format("proven: none {} is shorter{}", whose, orders);
   return fmt::format("proven: at most {:.2f} % above the shortest {}{} ({} at least)", 100 * order.gap(), whose, orders,

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <iterator>
 #include <string>
 
 namespace ppsim::generator {
@@ -38,12 +40,10 @@ DispatchInput without_memory(const Scenario& scenario, const std::vector<StageId
   return input;
 }
 
-/// The memory of a waiting activation of `chunk` with recomputation: its checkpoint, or the part that its W needs
-/// anyway. If some microbatches are not recomputed, no saving is certain.
+/// What waits for I. If some microbatches are not recomputed, no saving is certain.
 Bytes waiting_bytes(const Scenario& scenario, std::size_t chunk) {
-  const Memory& memory = scenario.memory;
-  if (!scenario.recompute.is_on() || scenario.recompute.microbatches_without > 0) return memory.activation[chunk];
-  return std::max(scenario.recompute.checkpoint[chunk], memory.activation_for_weight[chunk]);
+  const bool saves = scenario.recompute.is_on() && scenario.recompute.microbatches_without == 0;
+  return saves ? scenario.recompute.checkpoint[chunk] : scenario.memory.activation[chunk];
 }
 
 /// A lower bound of the activations' time on each stage times their size: an activation waits until its microbatch has
@@ -57,6 +57,7 @@ std::vector<Int128> occupied(const DispatchInput& input) {
     const std::int64_t waits = input.forward[chunk] + behind + input.input_grad[chunk];
     area[input.stage[chunk]] += static_cast<Int128>(input.shape.microbatches) *
                                 (static_cast<Int128>(input.taken[chunk]) * waits +
+                                 static_cast<Int128>(input.restored[chunk]) * input.input_grad[chunk] +
                                  static_cast<Int128>(input.kept[chunk]) * input.weight_grad[chunk]);
   }
   return area;
@@ -67,9 +68,11 @@ std::vector<Int128> occupied(const DispatchInput& input) {
 DispatchInput dispatch_input(const Scenario& scenario, const std::vector<StageId>& placement, std::size_t activations) {
   DispatchInput input = without_memory(scenario, placement);
   input.taken.assign(placement.size(), 1);
+  input.restored.assign(placement.size(), 0);
   input.kept.assign(placement.size(), 1);
   constexpr std::uint64_t no_limit = std::uint64_t{1} << 40U; // far more than there can be
   input.limit.assign(scenario.shape.stages, static_cast<std::int64_t>(std::min<std::uint64_t>(activations, no_limit)));
+  input.room = input.limit;
   return input;
 }
 
@@ -77,16 +80,18 @@ DispatchInput dispatch_input_in_bytes(const Scenario& scenario, const std::vecto
   DispatchInput input = without_memory(scenario, placement);
   const Memory& memory = scenario.memory;
   input.limit.assign(scenario.shape.stages, memory.limit.value().count());
-  std::vector<std::int64_t> restored(input.limit.size()); // by the one backward that runs on a stage at a time
+  std::vector<std::int64_t> most(input.limit.size()); // that one backward restores on a stage
   for (std::size_t chunk = 0; chunk < placement.size(); ++chunk) {
-    input.taken.push_back(waiting_bytes(scenario, chunk).count());
-    input.kept.push_back(memory.activation_for_weight[chunk].count());
+    const std::int64_t taken = waiting_bytes(scenario, chunk).count();
+    const std::int64_t all = std::max(taken, memory.activation[chunk].count());
+    input.taken.push_back(taken);
+    input.restored.push_back(all - taken);
+    input.kept.push_back(std::min(memory.activation_for_weight[chunk].count(), all));
     const Bytes fixed = memory.parameters[chunk] + memory.gradients[chunk] + memory.optimizer[chunk];
     input.limit[input.stage[chunk]] -= fixed.count();
-    std::int64_t& most = restored[input.stage[chunk]];
-    most = std::max(most, memory.activation[chunk].count() - input.taken.back());
+    most[input.stage[chunk]] = std::max(most[input.stage[chunk]], all - taken);
   }
-  for (std::size_t stage = 0; stage < restored.size(); ++stage) input.limit[stage] -= restored[stage];
+  std::ranges::transform(input.limit, most, std::back_inserter(input.room), std::minus{});
   return input;
 }
 
@@ -101,7 +106,7 @@ DispatchInput limited_input(const ScheduleRequest& request, const Scenario& scen
   for (std::size_t stage = 0; stage < input.limit.size(); ++stage) {
     std::int64_t needed = 0;
     for (const std::uint32_t chunk : input.chunks[stage]) needed += input.taken[chunk];
-    missing = std::max(missing, needed - input.limit[stage]);
+    missing = std::max(missing, needed - input.room[stage]);
   }
   if (missing == 0) return input;
   const Bytes least = *memory.limit + Bytes{missing};
@@ -224,16 +229,21 @@ void Dispatch::place_forward(std::size_t chunk) {
 }
 
 void Dispatch::place_input_grad(std::size_t chunk) {
+  const std::size_t stage = input_.stage[chunk];
+  while (stages_[stage].waiting > 0 && stages_[stage].held + input_.restored[chunk] > input_.limit[stage])
+    place_weight_grad(waiting_weight(stage));
   const std::int64_t end =
       place({Pass::input_grad, static_cast<std::uint16_t>(chunk)}, gradient_input(chunk), input_.input_grad[chunk]);
   input_grad_end_[chunk * microbatches_ + chunks_[chunk].input_grads++] = end;
-  stages_[input_.stage[chunk]].held -= input_.taken[chunk] - input_.kept[chunk];
+  stages_[stage].held += input_.kept[chunk] - input_.taken[chunk];
+  stages_[stage].waiting += input_.kept[chunk];
 }
 
 void Dispatch::place_weight_grad(std::size_t chunk) {
   place({Pass::weight_grad, static_cast<std::uint16_t>(chunk)}, 0, input_.weight_grad[chunk]);
   ++chunks_[chunk].weight_grads;
   stages_[input_.stage[chunk]].held -= input_.kept[chunk];
+  stages_[input_.stage[chunk]].waiting -= input_.kept[chunk];
 }
 
 void Dispatch::place_waiting_weights(std::size_t stage) {
@@ -252,26 +262,38 @@ bool Dispatch::follow(const Schedule& order) {
     placed = false;
     for (std::size_t stage = 0; stage < next.size(); ++stage) {
       const auto tasks = order.stage(make_id<StageId>(stage));
-      for (; next[stage] < tasks.size() && place_if_ready(tasks[next[stage]].pass, tasks[next[stage]].chunk_index);
-           ++next[stage])
+      for (; next[stage] < tasks.size() && may_follow({tasks[next[stage]].pass, tasks[next[stage]].chunk_index});
+           ++next[stage]) {
+        place_next(tasks[next[stage]].pass, tasks[next[stage]].chunk_index);
         placed = true;
+      }
     }
   }
   return complete();
 }
 
+bool Dispatch::may_follow(Plan::Step step) const {
+  const std::size_t chunk = step.chunk;
+  const auto can_take = [&](std::int64_t bytes) {
+    return stages_[input_.stage[chunk]].held + bytes <= input_.limit[input_.stage[chunk]];
+  };
+  if (step.pass == Pass::forward) return forward_input(chunk) != never && can_take(input_.taken[chunk]);
+  if (step.pass == Pass::input_grad) return gradient_input(chunk) != never && can_take(input_.restored[chunk]);
+  return chunks_[chunk].weight_grads < chunks_[chunk].input_grads;
+}
+
+void Dispatch::place_next(Pass pass, std::size_t chunk) {
+  if (pass == Pass::forward) return place_forward(chunk);
+  if (pass == Pass::input_grad) return place_input_grad(chunk);
+  place_weight_grad(chunk);
+}
+
 bool Dispatch::place_if_ready(Pass pass, std::size_t chunk) {
-  if (pass == Pass::forward) {
-    if (forward_input(chunk) == never || !fits(chunk)) return false;
-    place_forward(chunk);
-  } else if (pass == Pass::input_grad) {
-    if (gradient_input(chunk) == never) return false;
-    place_input_grad(chunk);
-  } else {
-    if (chunks_[chunk].weight_grads == chunks_[chunk].input_grads) return false;
-    place_weight_grad(chunk);
-  }
-  return true;
+  const bool is_ready = pass == Pass::forward      ? forward_input(chunk) != never && fits(chunk)
+                        : pass == Pass::input_grad ? gradient_input(chunk) != never
+                                                   : chunks_[chunk].weight_grads < chunks_[chunk].input_grads;
+  if (is_ready) place_next(pass, chunk);
+  return is_ready;
 }
 
 PlanScore Dispatch::score() const {

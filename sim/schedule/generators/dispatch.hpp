@@ -5,6 +5,7 @@
 
 #include "ppsim/schedule/generators.hpp"
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <limits>
@@ -22,22 +23,25 @@ struct DispatchInput {
   std::vector<std::int64_t> input_grad;           ///< per chunk, with the overhead of a task
   std::vector<std::int64_t> weight_grad;          ///< per chunk, with the overhead of a task
   std::vector<std::int64_t> transfer;             ///< from chunk c to c+1 and back, on an idle link; 0 within a stage
-  std::vector<std::int64_t> taken; ///< memory of an activation of a chunk and microbatch, from the start of F
-  std::vector<std::int64_t> kept;  ///< the part of it from the end of I to the end of W
-  std::vector<std::int64_t> limit; ///< for all activations on a stage
+  std::vector<std::int64_t> taken;    ///< memory of an activation of a chunk and microbatch, from the start of F
+  std::vector<std::int64_t> restored; ///< what recomputation adds to it at the start of I
+  std::vector<std::int64_t> kept;     ///< the part of both from the end of I to the end of W
+  std::vector<std::int64_t> limit;    ///< for all activations on a stage
+  std::vector<std::int64_t> room;     ///< for those that wait for their I, so that one can always be recomputed
   bool operator==(const DispatchInput&) const = default;
 };
 
 /// Memory is counted in activations of equal size, `activations` per stage.
 [[nodiscard]] DispatchInput dispatch_input(const Scenario& scenario, const std::vector<StageId>& placement,
                                            std::size_t activations);
-/// Memory is counted in bytes, up to scenario.memory.limit (which must be given) minus static bytes and, with
-/// recomputation, minus the restored memory of one backward. Released outputs count as kept.
+/// Memory is counted in bytes, up to scenario.memory.limit (which must be given) minus static bytes. Released outputs
+/// count as kept.
 [[nodiscard]] DispatchInput dispatch_input_in_bytes(const Scenario& scenario, const std::vector<StageId>& placement);
 
 /// The limit of a searching schedule: the request's activation limit; otherwise the bytes of the scenario's memory
 /// limit, if activations have a size; otherwise `otherwise` activations. Throws Error with the least limit that works
-/// if a stage cannot hold one activation of each of its chunks at the same time: below that, it may never finish.
+/// if a stage cannot hold one activation of each of its chunks, one recomputed, at the same time: below that, it may
+/// never finish.
 [[nodiscard]] DispatchInput limited_input(const ScheduleRequest& request, const Scenario& scenario,
                                           const std::vector<StageId>& placement, std::size_t otherwise);
 /// Refuses an activation limit below one activation of each chunk of a stage.
@@ -80,7 +84,11 @@ public:
   [[nodiscard]] std::int64_t idle(std::size_t stage) const { return stages_[stage].idle; }
   /// The most that any stage has waited.
   [[nodiscard]] std::int64_t most_idle() const { return most_idle_; }
-  [[nodiscard]] std::int64_t held(std::size_t stage) const { return stages_[stage].held; }
+  /// What forwards can still take on `stage`, so that each of its I can run, after all W that wait if need be.
+  [[nodiscard]] std::int64_t free(std::size_t stage) const {
+    const auto& [now, first_start, idle, held, waiting] = stages_[stage];
+    return std::min(input_.limit[stage] - held, input_.room[stage] - (held - waiting));
+  }
 
   [[nodiscard]] std::size_t forwards(std::size_t chunk) const { return chunks_[chunk].forwards; }
   [[nodiscard]] std::size_t input_grads(std::size_t chunk) const { return chunks_[chunk].input_grads; }
@@ -91,18 +99,20 @@ public:
   [[nodiscard]] std::int64_t gradient_input(std::size_t chunk) const;
   /// True if `stage` can hold one more activation of `chunk`, leaving `spare` free.
   [[nodiscard]] bool fits(std::size_t chunk, std::int64_t spare = 0) const {
-    const std::size_t stage = input_.stage[chunk];
-    return stages_[stage].held + input_.taken[chunk] + spare <= input_.limit[stage];
+    return input_.taken[chunk] + spare <= free(input_.stage[chunk]);
   }
   /// The chunk whose W has waited longest on `stage`, or `none`.
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
   [[nodiscard]] std::size_t waiting_weight(std::size_t stage) const;
 
   void place_forward(std::size_t chunk);
+  /// After waiting W that leave too little memory for what it recomputes.
   void place_input_grad(std::size_t chunk);
   void place_weight_grad(std::size_t chunk);
   /// Places the next pass of a chunk if its input has arrived and it fits; otherwise returns false.
   bool place_if_ready(Pass pass, std::size_t chunk);
+  /// Whether its input has arrived and it fits with what is held now, in a given order.
+  [[nodiscard]] bool may_follow(Plan::Step step) const;
   /// Places an order; false if it does not fit in memory. Its microbatches must rise in each pass of each chunk.
   bool follow(const Schedule& order);
   /// Places all waiting W of `stage`.
@@ -122,6 +132,7 @@ private:
     std::int64_t first_start = 0;
     std::int64_t idle = 0;
     std::int64_t held = 0;
+    std::int64_t waiting = 0; ///< part of it: for W
   };
   struct Chunk {
     std::size_t forwards = 0;
@@ -129,6 +140,7 @@ private:
     std::size_t weight_grads = 0;
   };
   std::int64_t place(Plan::Step step, std::int64_t input, std::int64_t duration);
+  void place_next(Pass pass, std::size_t chunk);
 
   const DispatchInput& input_;
   std::size_t microbatches_;

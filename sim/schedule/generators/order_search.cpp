@@ -110,7 +110,7 @@ private:
       for (std::size_t stage = 0; stage < steps_.size(); ++stage)
         while (at_[stage] < steps_[stage].size()) {
           const Plan::Step step = steps_[stage][at_[stage]];
-          if (!can_place(step)) {
+          if (!board_.may_follow(step)) {
             if (step.pass == Pass::forward && board_.forward_input(step.chunk) != Dispatch::never) return false;
             break;
           }
@@ -121,13 +121,6 @@ private:
         }
     }
     return left == 0;
-  }
-
-  [[nodiscard]] bool can_place(Plan::Step step) const {
-    if (step.pass == Pass::forward)
-      return board_.forward_input(step.chunk) != Dispatch::never && board_.fits(step.chunk);
-    if (step.pass == Pass::input_grad) return board_.gradient_input(step.chunk) != Dispatch::never;
-    return board_.weight_grads(step.chunk) < board_.input_grads(step.chunk);
   }
 
   void place(std::size_t stage, Plan::Step step) {

@@ -13,6 +13,7 @@ constexpr std::uint64_t refuting_steps = 1'000'000;  // of rules, on what a sear
 constexpr std::uint64_t placements_per_task = 8;     // by one order and what makes it better
 constexpr std::uint64_t fewest_orders = 2;           // that find a better one
 constexpr std::uint64_t steps_per_task = 8;          // of rules, before they refute what cannot be
+constexpr std::uint64_t more_guide_steps = 20;       // times as many, if the orders by fewer are far from the best
 constexpr std::uint64_t most_tasks_below = 50'000;   // of the orders in less room: each is a search of its own
 
 synthesis::Instance instance_of(const DispatchInput& input) {
@@ -22,7 +23,8 @@ synthesis::Instance instance_of(const DispatchInput& input) {
   for (std::size_t chunk = 0; chunk < input.stage.size(); ++chunk) {
     const std::uint32_t stage = input.stage[chunk];
     instance.sequences.push_back({stage, input.forward[chunk], input.taken[chunk], 0, 0});
-    instance.sequences.push_back({stage, input.input_grad[chunk], 0, input.taken[chunk] - input.kept[chunk], 0});
+    instance.sequences.push_back({stage, input.input_grad[chunk], input.restored[chunk],
+                                  input.taken[chunk] + input.restored[chunk] - input.kept[chunk], 0});
     instance.sequences.push_back({stage, input.weight_grad[chunk], 0, input.kept[chunk], 0});
   }
   instance.arcs = pipeline_arcs(sequence_passes(true).size(), input.transfer);
@@ -79,7 +81,10 @@ public:
   [[nodiscard]] DispatchInput with(std::int64_t less) const {
     DispatchInput room = input_;
     for (std::size_t stage = 0; stage < least_.size(); ++stage)
-      if (least_[stage] > 0) room.limit[stage] -= less;
+      if (least_[stage] > 0) {
+        room.limit[stage] -= less;
+        room.room[stage] -= less;
+      }
     return room;
   }
 
@@ -87,7 +92,7 @@ public:
   [[nodiscard]] std::int64_t unused() const {
     for (std::size_t chunk = 0; chunk < input_.stage.size(); ++chunk)
       if (input_.taken[chunk] != input_.taken[input_.chunks[input_.stage[chunk]].front()] ||
-          (input_.kept[chunk] != 0 && input_.kept[chunk] != input_.taken[chunk]))
+          input_.restored[chunk] != 0 || (input_.kept[chunk] != 0 && input_.kept[chunk] != input_.taken[chunk]))
         return 0;
     return if_enough(least_rest(0, 0)).value_or(0);
   }
@@ -102,7 +107,7 @@ public:
     std::int64_t less = 0;
     for (std::size_t stage = 0; stage < least_.size(); ++stage)
       if (least_[stage] > 0)
-        less = std::max(less, input_.limit[stage] - static_cast<std::int64_t>(most) * least_[stage]);
+        less = std::max(less, input_.room[stage] - static_cast<std::int64_t>(most) * least_[stage]);
     return if_enough(less);
   }
 
@@ -113,7 +118,7 @@ private:
     for (std::size_t chunk = 0; chunk < input_.stage.size(); ++chunk) {
       const std::int64_t taken = input_.taken[chunk];
       if (taken == 0) continue;
-      const std::int64_t limit = input_.limit[input_.stage[chunk]] - less;
+      const std::int64_t limit = input_.room[input_.stage[chunk]] - less;
       const std::int64_t over = limit - most_[input_.stage[chunk]];
       least = std::min(least, over >= at_least ? over : (limit - at_least) % taken + at_least);
     }
@@ -122,7 +127,7 @@ private:
 
   [[nodiscard]] std::optional<std::int64_t> if_enough(std::int64_t less) const {
     for (std::size_t stage = 0; stage < least_.size(); ++stage)
-      if (least_[stage] > 0 && input_.limit[stage] - less < least_[stage]) return std::nullopt;
+      if (least_[stage] > 0 && input_.room[stage] - less < least_[stage]) return std::nullopt;
     return less < Dispatch::never ? std::optional{less} : std::nullopt; // never: nothing takes memory
   }
 
@@ -158,10 +163,13 @@ Plan better_plan(const DispatchInput& input, const ScheduleRequest& request, con
   const synthesis::Instance instance = instance_of(input);
   const std::uint64_t orders = most_placements / placements_per_task / instance.tasks();
   if (orders < fewest_orders || fault_of(instance)) return plan; // a fault: it is too large
-  std::optional<synthesis::Order> start = as_order(to_schedule("", shape, plan), placement, passes);
-  const synthesis::Found found = search(
-      instance, {.orders = orders, .proves = false, .start_gap_ppm = good_enough, .starts = {*std::move(start)}});
+  const std::optional<synthesis::Order> start = as_order(to_schedule("", shape, plan), placement, passes);
+  synthesis::SearchOptions options{.orders = orders, .proves = false, .start_gap_ppm = good_enough, .starts = {*start}};
+  const synthesis::Found found = search(instance, options);
   if (found.plan) offer(found.plan->order);
+  if (plan.score.makespan <= found.bound + found.bound / 2) return plan;
+  options.guide_steps *= more_guide_steps;
+  if (const synthesis::Found later = search(instance, options); later.plan) offer(later.plan->order);
   return plan;
 }
 

@@ -13,7 +13,7 @@ bool holds_zero_bubble(const DispatchInput& input) {
   for (std::size_t stage = 0; stage < input.limit.size(); ++stage) {
     std::int64_t microbatch = 0;
     for (const std::uint32_t chunk : input.chunks[stage]) microbatch += input.taken[chunk];
-    if (most * microbatch > input.limit[stage]) return false;
+    if (most * microbatch > input.room[stage]) return false;
   }
   return true;
 }
@@ -29,9 +29,10 @@ const Generator definition{
     .name = "v-auto",
     .placement = "v",
     .summary = "a V of two chunks per stage by search: follows costs, transfers and a memory limit",
-    .promise = "never more memory than the limit; no step longer than that of zb-v, hanayo, v-half and v-min where "
-               "they fit (with recomputation hanayo holds less); up to some 1500 tasks a higher activation limit makes "
-               "no step longer, except with an optimizer step per stage; span no longer than the published ZB-V "
+    .promise = "never more memory than the limit; with transfers by latency no step longer than that of zb-v, hanayo, "
+               "v-half and v-min where they fit (whole backwards can hold less with recomputation, and pay an overhead "
+               "once); up to some 1500 tasks a higher activation limit makes no step longer, except with an optimizer "
+               "step per stage; a note if more than twice the proven bound; span no longer than the published ZB-V "
                "heuristic's, unless the step is shorter",
     .constraints = "two chunks per stage; any m >= 1; the limit holds one activation of each chunk",
     .source = "Qi et al., arXiv 2405.15362",

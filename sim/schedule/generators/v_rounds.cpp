@@ -61,7 +61,7 @@ private:
   [[nodiscard]] bool one_more_hides(std::size_t stage) const {
     const std::size_t down = chunk(stage, Direction::down);
     const std::int64_t room = input_.taken[down] * static_cast<std::int64_t>(2 * stage + 2);
-    return board_.held(stage) + room <= input_.limit[stage] && forwards(stage, Direction::down) < microbatches_ &&
+    return room <= board_.free(stage) && forwards(stage, Direction::down) < microbatches_ &&
            board_.now(stage) + input_.forward[down] <= board_.forward_input(chunk(stage, Direction::up));
   }
 

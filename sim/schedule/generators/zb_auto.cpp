@@ -67,7 +67,7 @@ private:
       const std::int64_t forward = input().forward[stage];
       const auto room = static_cast<std::int64_t>(microbatches_ - 1);
       const std::int64_t taken = input().taken[stage];
-      const std::int64_t free = input().limit[stage] - board_.held(stage);
+      const std::int64_t free = board_.free(stage);
       std::int64_t end = board_.now(stage);
       std::int64_t count = 0;
       while (count < room && (count + 1) * taken <= free &&
@@ -113,7 +113,7 @@ private:
 
   /// The time of the W that have to run before the next forward fits.
   [[nodiscard]] std::int64_t time_to_make_room(std::size_t stage) const {
-    const std::int64_t over = board_.held(stage) + input().taken[stage] - input().limit[stage];
+    const std::int64_t over = input().taken[stage] - board_.free(stage);
     const std::int64_t kept = input().kept[stage];
     const auto waiting = static_cast<std::int64_t>(board_.input_grads(stage) - board_.weight_grads(stage));
     if (over <= 0 || kept == 0) return 0;
@@ -173,10 +173,11 @@ const Generator definition{
     .placement = "loop",
     .summary = "zero bubble by search: follows costs, transfers and a memory limit",
     .promise =
-        "never more memory than the limit; no step longer than that of zb-h1, zb-h2, 1f1b and gpipe where they "
-        "fit (with recomputation the last 2 hold less); up to some 1500 tasks a higher activation limit makes no "
-        "step longer, except with an optimizer step per stage; span no longer than the published heuristic's, "
-        "unless the step is shorter",
+        "never more memory than the limit; with transfers by latency no step longer than that of zb-h1, zb-h2, 1f1b "
+        "and gpipe where they fit (whole backwards can hold less with recomputation, and pay an overhead once); up to "
+        "some 1500 tasks a higher activation limit makes no step longer, except with an optimizer step per stage; a "
+        "note if more than twice the proven bound; span no longer than the published heuristic's, unless the step is "
+        "shorter",
     .constraints = "one chunk per stage; any m >= 1; the limit holds at least one activation",
     .source = "Qi et al., arXiv 2401.10241, section 3.1",
     .options = "activation-limit",

@@ -42,6 +42,7 @@ struct SearchOptions {
                                          ///< something, and orders get no shorter; 3 times as many for those
                                          ///< from both ends until there are some, unless others soon are. With a
                                          ///< gap 4 times as many more, where its bound is near
+  std::uint64_t guide_steps = 400'000;   ///< of the windows for first orders, unless it proves
   std::uint64_t seed = 1;
   std::int64_t gap_ppm = 0; ///< ends where the best order is at most so many millionths longer than the bound
   std::optional<std::int64_t> start_gap_ppm = {}; ///< seeks nothing where a start is that near the first bound
