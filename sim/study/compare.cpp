@@ -58,6 +58,7 @@ Trial try_candidate(const Candidate& candidate, std::optional<std::vector<std::s
   try {
     Evaluation run = evaluate(candidate.spec);
     sample_steps(candidate.spec, run);
+    note_far_search(run);
     const Schedule& schedule = run.graph.schedule();
     trial.head = head_of(run.graph.scenario());
     trial.moves_for_free = run.report.transfers > 0 && run.graph.scenario().network.is_free();

@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -93,6 +94,12 @@ CopiesReport take_slowest_copy(const RunSpec& spec, TaskGraph& graph) {
   return report;
 }
 
+/// Whether the bound counts the memory that the search had.
+bool is_searched_within_limit(const Origin& origin, const Scenario& scenario) {
+  if (!scenario.memory.limit) return true;
+  return origin.generator->takes("activation-limit") && !origin.request.activation_limit;
+}
+
 } // namespace
 
 SimulatedRun simulate_spec(const RunSpec& spec) {
@@ -121,20 +128,6 @@ SimulatedRun simulate_spec(const RunSpec& spec) {
           .copies = std::move(copies)};
 }
 
-/// A search that ends far from the best says so: no bound is below the work of a stage.
-void note_far_search(Evaluation& run) {
-  const Origin* const origin = run.graph.schedule().origin();
-  if (origin == nullptr || !origin->generator->searches) return;
-  const auto is_far = [&](Duration bound) { return run.report.makespan > 2 * bound; };
-  if (!is_far(std::ranges::max(run.report.stages, {}, &StageReport::busy).busy)) return;
-  const std::optional<ProvenBound> bound = run.report.bound ? run.report.bound : find_bound(run.graph, run.report);
-  if (!bound || !is_far(bound->makespan)) return;
-  run.notes.push_back(
-      fmt::format("{} takes more than twice what is proven to be needed ({}): 'ppsim synthesize' searches "
-                  "longer, and more memory may help",
-                  origin->generator->name, format_duration(bound->makespan)));
-}
-
 void add_report(const RunSpec& spec, SimulatedRun& simulated, bool thorough) {
   Evaluation& run = simulated.run;
   const TaskGraph& graph = run.graph;
@@ -154,7 +147,6 @@ void add_report(const RunSpec& spec, SimulatedRun& simulated, bool thorough) {
   if (spec.bound && !report.bound)
     run.notes.push_back(
         fmt::format("{}: no bound is known for such a run, or the run does not fit", spec.place_of("bound")));
-  note_far_search(run);
   if (simulated.order) report.stalls = stalls_of(graph, *simulated.order, run.timeline);
 }
 
@@ -170,6 +162,22 @@ Jitter jitter_of(const UnevenSpec& spec, std::size_t copies) {
           .seed = spec.seed,
           .copies = copies,
           .measured = spec.measured_jitter};
+}
+
+void note_far_search(Evaluation& run) {
+  const Origin* const origin = run.graph.schedule().origin();
+  const Scenario& scenario = run.graph.scenario();
+  if (origin == nullptr || !origin->generator->searches || scenario.network.model != TransferModel::latency ||
+      !is_searched_within_limit(*origin, scenario))
+    return;
+  const auto is_far = [&](Duration bound) { return run.report.makespan > 2 * bound; };
+  const auto& stages = run.report.stages; // no bound is below the work of a stage
+  if (!is_far(std::ranges::max_element(stages, {}, &StageReport::busy)->busy)) return;
+  const std::optional<ProvenBound> bound = find_bound(run.graph, run.report);
+  if (bound && is_far(bound->makespan))
+    run.notes.push_back(fmt::format("{}: its makespan is more than twice the proven bound; 'ppsim synthesize' searches "
+                                    "longer",
+                                    origin->generator->name));
 }
 
 void sample_steps(const RunSpec& spec, Evaluation& run, const SampleWatch& watch) {
@@ -214,6 +222,7 @@ Evaluation evaluate_fully(const RunSpec& spec, bool with_sensitivity, const Samp
   SimulatedRun simulated = simulate_spec(spec);
   add_report(spec, simulated, true);
   Evaluation run = std::move(simulated.run);
+  note_far_search(run);
   sample_steps(spec, run, watch);
   add_others(spec, run, with_sensitivity);
   return run;

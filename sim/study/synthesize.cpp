@@ -351,6 +351,12 @@ Sought sought(const RunSpec& spec, const SynthesisRequest& request, const ChunkP
   return {std::move(plain), std::move(durations), std::move(pieces), passes, by_interval};
 }
 
+/// Whether whole backwards can be shorter, or hold less.
+bool gains_by_whole(const Scenario& scenario) {
+  const bool restores_less = scenario.recompute.is_on() && !scenario.recompute.restored.empty();
+  return scenario.costs.overhead > Duration{0} || (restores_less && scenario.memory.limit);
+}
+
 SynthesizedOrder synthesize_split(const RunSpec& spec, const SynthesisRequest& request,
                                   const ChunkPlacement& placement) {
   const Sought of = sought(spec, request, placement);
@@ -364,8 +370,7 @@ SynthesizedOrder synthesize_split(const RunSpec& spec, const SynthesisRequest& r
                           .best_named = std::nullopt,
                           .instance = relaxed(pieces),
                           .pairs = of.pairs(),
-                          .by_halves = request.splits_backward &&
-                                       (scenario.costs.overhead > Duration{0} || scenario.recompute.is_on()),
+                          .by_halves = request.splits_backward && gains_by_whole(scenario),
                           .found = {},
                           .sequence_names = {}};
   result.sequence_names = sequence_names(shape.chunks(), passes, result.instance);
@@ -567,9 +572,8 @@ Synthesis synthesize(const RunSpec& spec, const SynthesisRequest& request) {
     synthesis.notes.emplace_back(
         "costs differ by microbatch: the orders run microbatches in order; bounds cover any order of microbatches");
   if (std::ranges::any_of(synthesis.orders, &SynthesizedOrder::by_halves))
-    synthesis.notes.emplace_back(
-        "whole backwards pay `overhead` once, and can hold less with `recompute`: the bound is "
-        "of split ones, `no-split` searches orders with whole ones");
+    synthesis.notes.emplace_back("the bound is of orders with split backwards; whole ones, which `no-split` searches, "
+                                 "can be shorter with `overhead`, and hold less with `recompute`");
   const TransferModel transfers = spec.transfer.value_or(TransferModel::latency);
   const bool as_sought =
       std::ranges::all_of(synthesis.orders, [&](const auto& order) { return order.transfers == transfers; });

@@ -59,7 +59,9 @@ public:
     const std::int64_t root = found_.bound;
     if (found_.plan && options_.start_gap_ppm && is_near_enough(found_.plan->makespan, root, *options_.start_gap_ppm))
       return std::move(found_);
-    orders_at(root, first_shares, true);
+    orders_at(root, std::span{first_shares}.first(1), true);
+    if (options_.proves) soon_orders();
+    orders_at(root, std::span{first_shares}.subspan(1), true);
     if (!options_.proves) orders_at(root, far_shares, false);
     if (!found_.plan) any_order();
     if (options_.proves) {
@@ -170,22 +172,25 @@ private:
   /// The longest order, ns, that may lead to one shorter than the best.
   [[nodiscard]] std::int64_t most_promising() const { return found_.plan->makespan + found_.plan->makespan / 50; }
 
-  /// Orders by the windows of a makespan of `most`; where none is that short the bound rises. `soon`: by windows that
-  /// are known sooner and say less, which are not kept.
-  void make_orders(std::int64_t most, bool soon = false) {
-    Windows windows = root_;
-    const bool possible = windows.tighten(most, !soon, guide_steps_left_);
-    guide_steps_left_ -= std::min(guide_steps_left_, count(windows, root_.steps()));
-    if (!possible) return raise(most + 1);
+  /// Orders by windows for a makespan of `most`. False if they are enough.
+  bool make_orders(const Windows& windows, std::int64_t most) {
     std::vector<Guide> guides;
     for (const std::size_t direction : {0U, 1U}) {
       const std::vector<std::int64_t> urgency = latest_starts(views_, windows, direction, most);
       for (const double wait : waits)
-        for (const Windows* const known : {static_cast<const Windows*>(nullptr), &std::as_const(windows)})
+        for (const Windows* const known : {static_cast<const Windows*>(nullptr), &windows})
           guides.push_back({.direction = direction, .urgency = urgency, .wait = wait, .known = known});
     }
-    if (!side_by_side(guides.size(), [&](std::size_t i) { return follow(guides[i]); })) return;
-    if (soon) return;
+    return side_by_side(guides.size(), [&](std::size_t i) { return follow(guides[i]); });
+  }
+
+  /// Orders by the windows of a makespan of `most`, which are kept; where none is that short the bound rises.
+  void make_orders(std::int64_t most) {
+    Windows windows = root_;
+    const bool possible = windows.tighten(most, true, guide_steps_left_);
+    guide_steps_left_ -= std::min(guide_steps_left_, count(windows, root_.steps()));
+    if (!possible) return raise(most + 1);
+    if (!make_orders(windows, most)) return;
     guides_.emplace_back(most, std::move(windows));
     if (guides_.size() > most_guides) guides_.erase(guides_.begin());
   }
@@ -197,15 +202,19 @@ private:
       if (most < found_.bound) continue;
       if (done() || guide_steps_left_ == 0 || (!all && found_.plan && most >= found_.plan->makespan)) return;
       make_orders(most);
-      if (all && share == shares.front()) soon_orders(bound);
     }
   }
 
-  /// Where the first orders are far from the bound, before windows are sought for long.
-  void soon_orders(std::int64_t bound) {
-    for (const double share : far_shares)
-      if (!done() && (!found_.plan || found_.plan->makespan / 2 > found_.bound))
-        make_orders(static_cast<std::int64_t>(share * static_cast<double>(bound)), true);
+  /// While orders are far from the bound: by windows that take few steps, as no task is tried in both orders.
+  void soon_orders() {
+    for (const double share : far_shares) {
+      const auto most = static_cast<std::int64_t>(share * static_cast<double>(found_.bound));
+      if (done() || (found_.plan && found_.plan->makespan / 2 <= found_.bound)) return;
+      Windows windows = root_;
+      const bool possible = windows.tighten(most, false);
+      count(windows, root_.steps());
+      if (possible) make_orders(windows, most);
+    }
   }
 
   /// By the windows of ever larger makespans, up to one after which every order has ended.

@@ -68,7 +68,7 @@ void draw_recomputed(Scenario& scenario, std::size_t chunks) {
     const std::size_t all = draw(2, 20);
     scenario.memory.activation[chunk] = Bytes{number(all)};
     scenario.memory.activation_for_weight[chunk] = Bytes{number(one_in(2) ? all : draw(0, all))};
-    scenario.recompute.checkpoint.emplace_back(number(draw(0, 3)));
+    scenario.recompute.checkpoint.emplace_back(number(draw(0, 2)));
     scenario.recompute.time.emplace_back(number(draw(0, 10)));
   }
   scenario.memory.limit = Bytes{number(draw(20, 60))};

@@ -227,8 +227,9 @@ std::vector<std::string> essentials_of(const SynthesizedOrder& order, const Scen
           fmt::format("m = {}", counted(order.instance.microbatches, "microbatch", "es")),
           fmt::format("placement {}", order.placement.name),
           order.length == order.bound
-              ? std::string{"proven: no order is shorter"}
-              : fmt::format("proven: at most {:.2f} % above the shortest there is", 100 * order.gap())};
+              ? fmt::format("proven: no order{} is shorter", order.by_halves ? " with split backwards" : "")
+              : fmt::format("proven: at most {:.2f} % above the shortest {}", 100 * order.gap(),
+                            order.by_halves ? "with split backwards" : "there is")};
 }
 
 } // namespace

@@ -15,7 +15,8 @@ std::string proof_words(const SynthesizedOrder& order) {
   const std::string whose = fmt::format("{}{}", order.balance ? "of this split" : "of this placement",
                                         order.by_halves ? " with split backwards" : "");
   const std::string_view orders = order.by_microbatch ? ", in any order of microbatches" : "";
-  if (order.length == order.bound) return fmt::format("proven: none {} is shorter{}", whose, orders);
+  if (order.length == order.bound)
+    return fmt::format("proven: {} {} is shorter{}", order.by_halves ? "no order" : "none", whose, orders);
   return fmt::format("proven: at most {:.2f} % above the shortest {}{} ({} at least)", 100 * order.gap(), whose, orders,
                      format_duration(order.bound));
 }

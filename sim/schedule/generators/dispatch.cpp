@@ -72,7 +72,7 @@ DispatchInput dispatch_input(const Scenario& scenario, const std::vector<StageId
   input.kept.assign(placement.size(), 1);
   constexpr std::uint64_t no_limit = std::uint64_t{1} << 40U; // far more than there can be
   input.limit.assign(scenario.shape.stages, static_cast<std::int64_t>(std::min<std::uint64_t>(activations, no_limit)));
-  input.room = input.limit;
+  input.forward_limit = input.limit;
   return input;
 }
 
@@ -80,18 +80,18 @@ DispatchInput dispatch_input_in_bytes(const Scenario& scenario, const std::vecto
   DispatchInput input = without_memory(scenario, placement);
   const Memory& memory = scenario.memory;
   input.limit.assign(scenario.shape.stages, memory.limit.value().count());
-  std::vector<std::int64_t> most(input.limit.size()); // that one backward restores on a stage
+  std::vector<std::int64_t> most_restored(input.limit.size()); // by one I of a stage
   for (std::size_t chunk = 0; chunk < placement.size(); ++chunk) {
-    const std::int64_t taken = waiting_bytes(scenario, chunk).count();
-    const std::int64_t all = std::max(taken, memory.activation[chunk].count());
-    input.taken.push_back(taken);
-    input.restored.push_back(all - taken);
-    input.kept.push_back(std::min(memory.activation_for_weight[chunk].count(), all));
+    const Bytes taken = waiting_bytes(scenario, chunk);
+    const Bytes restored = memory.activation[chunk] - taken;
+    input.taken.push_back(taken.count());
+    input.restored.push_back(restored.count());
+    input.kept.push_back(memory.activation_for_weight[chunk].count());
     const Bytes fixed = memory.parameters[chunk] + memory.gradients[chunk] + memory.optimizer[chunk];
     input.limit[input.stage[chunk]] -= fixed.count();
-    most[input.stage[chunk]] = std::max(most[input.stage[chunk]], all - taken);
+    most_restored[input.stage[chunk]] = std::max(most_restored[input.stage[chunk]], restored.count());
   }
-  std::ranges::transform(input.limit, most, std::back_inserter(input.room), std::minus{});
+  std::ranges::transform(input.limit, most_restored, std::back_inserter(input.forward_limit), std::minus{});
   return input;
 }
 
@@ -106,7 +106,7 @@ DispatchInput limited_input(const ScheduleRequest& request, const Scenario& scen
   for (std::size_t stage = 0; stage < input.limit.size(); ++stage) {
     std::int64_t needed = 0;
     for (const std::uint32_t chunk : input.chunks[stage]) needed += input.taken[chunk];
-    missing = std::max(missing, needed - input.room[stage]);
+    missing = std::max(missing, needed - input.forward_limit[stage]);
   }
   if (missing == 0) return input;
   const Bytes least = *memory.limit + Bytes{missing};
@@ -240,6 +240,7 @@ void Dispatch::place_input_grad(std::size_t chunk) {
 }
 
 void Dispatch::place_weight_grad(std::size_t chunk) {
+  PPSIM_ASSERT(chunks_[chunk].weight_grads < chunks_[chunk].input_grads);
   place({Pass::weight_grad, static_cast<std::uint16_t>(chunk)}, 0, input_.weight_grad[chunk]);
   ++chunks_[chunk].weight_grads;
   stages_[input_.stage[chunk]].held -= input_.kept[chunk];
@@ -262,9 +263,10 @@ bool Dispatch::follow(const Schedule& order) {
     placed = false;
     for (std::size_t stage = 0; stage < next.size(); ++stage) {
       const auto tasks = order.stage(make_id<StageId>(stage));
-      for (; next[stage] < tasks.size() && may_follow({tasks[next[stage]].pass, tasks[next[stage]].chunk_index});
-           ++next[stage]) {
-        place_next(tasks[next[stage]].pass, tasks[next[stage]].chunk_index);
+      for (; next[stage] < tasks.size(); ++next[stage]) {
+        const Plan::Step step{tasks[next[stage]].pass, tasks[next[stage]].chunk_index};
+        if (!can_follow(step)) break;
+        place_next(step);
         placed = true;
       }
     }
@@ -272,28 +274,32 @@ bool Dispatch::follow(const Schedule& order) {
   return complete();
 }
 
-bool Dispatch::may_follow(Plan::Step step) const {
-  const std::size_t chunk = step.chunk;
-  const auto can_take = [&](std::int64_t bytes) {
-    return stages_[input_.stage[chunk]].held + bytes <= input_.limit[input_.stage[chunk]];
-  };
-  if (step.pass == Pass::forward) return forward_input(chunk) != never && can_take(input_.taken[chunk]);
-  if (step.pass == Pass::input_grad) return gradient_input(chunk) != never && can_take(input_.restored[chunk]);
-  return chunks_[chunk].weight_grads < chunks_[chunk].input_grads;
+/// W has its input once I is placed.
+bool Dispatch::has_input(Plan::Step step) const {
+  if (step.pass == Pass::forward) return forward_input(step.chunk) != never;
+  if (step.pass == Pass::input_grad) return gradient_input(step.chunk) != never;
+  return chunks_[step.chunk].weight_grads < chunks_[step.chunk].input_grads;
 }
 
-void Dispatch::place_next(Pass pass, std::size_t chunk) {
-  if (pass == Pass::forward) return place_forward(chunk);
-  if (pass == Pass::input_grad) return place_input_grad(chunk);
-  place_weight_grad(chunk);
+bool Dispatch::can_follow(Plan::Step step) const {
+  const std::size_t stage = input_.stage[step.chunk];
+  const std::int64_t taken = step.pass == Pass::forward      ? input_.taken[step.chunk]
+                             : step.pass == Pass::input_grad ? input_.restored[step.chunk]
+                                                             : 0;
+  return has_input(step) && stages_[stage].held + taken <= input_.limit[stage];
+}
+
+void Dispatch::place_next(Plan::Step step) {
+  if (step.pass == Pass::forward) return place_forward(step.chunk);
+  if (step.pass == Pass::input_grad) return place_input_grad(step.chunk);
+  place_weight_grad(step.chunk);
 }
 
 bool Dispatch::place_if_ready(Pass pass, std::size_t chunk) {
-  const bool is_ready = pass == Pass::forward      ? forward_input(chunk) != never && fits(chunk)
-                        : pass == Pass::input_grad ? gradient_input(chunk) != never
-                                                   : chunks_[chunk].weight_grads < chunks_[chunk].input_grads;
-  if (is_ready) place_next(pass, chunk);
-  return is_ready;
+  const Plan::Step step{pass, static_cast<std::uint16_t>(chunk)};
+  if (!has_input(step) || (pass == Pass::forward && !fits(chunk))) return false;
+  place_next(step);
+  return true;
 }
 
 PlanScore Dispatch::score() const {

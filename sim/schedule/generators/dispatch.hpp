@@ -23,11 +23,11 @@ struct DispatchInput {
   std::vector<std::int64_t> input_grad;           ///< per chunk, with the overhead of a task
   std::vector<std::int64_t> weight_grad;          ///< per chunk, with the overhead of a task
   std::vector<std::int64_t> transfer;             ///< from chunk c to c+1 and back, on an idle link; 0 within a stage
-  std::vector<std::int64_t> taken;    ///< memory of an activation of a chunk and microbatch, from the start of F
-  std::vector<std::int64_t> restored; ///< what recomputation adds to it at the start of I
-  std::vector<std::int64_t> kept;     ///< the part of both from the end of I to the end of W
-  std::vector<std::int64_t> limit;    ///< for all activations on a stage
-  std::vector<std::int64_t> room;     ///< for those that wait for their I, so that one can always be recomputed
+  std::vector<std::int64_t> taken;         ///< memory of an activation of a chunk and microbatch, from the start of F
+  std::vector<std::int64_t> restored;      ///< what recomputation adds to it at the start of I
+  std::vector<std::int64_t> kept;          ///< the part of both from the end of I to the end of W
+  std::vector<std::int64_t> limit;         ///< for all activations on a stage
+  std::vector<std::int64_t> forward_limit; ///< for those that wait for their I, so that one can always be recomputed
   bool operator==(const DispatchInput&) const = default;
 };
 
@@ -84,10 +84,10 @@ public:
   [[nodiscard]] std::int64_t idle(std::size_t stage) const { return stages_[stage].idle; }
   /// The most that any stage has waited.
   [[nodiscard]] std::int64_t most_idle() const { return most_idle_; }
-  /// What forwards can still take on `stage`, so that each of its I can run, after all W that wait if need be.
+  /// What forwards can still take on `stage`, so that each I can run, after all W that wait if need be.
   [[nodiscard]] std::int64_t free(std::size_t stage) const {
-    const auto& [now, first_start, idle, held, waiting] = stages_[stage];
-    return std::min(input_.limit[stage] - held, input_.room[stage] - (held - waiting));
+    const std::int64_t held = stages_[stage].held;
+    return std::min(input_.limit[stage] - held, input_.forward_limit[stage] - (held - stages_[stage].waiting));
   }
 
   [[nodiscard]] std::size_t forwards(std::size_t chunk) const { return chunks_[chunk].forwards; }
@@ -111,8 +111,8 @@ public:
   void place_weight_grad(std::size_t chunk);
   /// Places the next pass of a chunk if its input has arrived and it fits; otherwise returns false.
   bool place_if_ready(Pass pass, std::size_t chunk);
-  /// Whether its input has arrived and it fits with what is held now, in a given order.
-  [[nodiscard]] bool may_follow(Plan::Step step) const;
+  /// The same in a given order, which needs no room for what comes later: fits if it does with what is held now.
+  [[nodiscard]] bool can_follow(Plan::Step step) const;
   /// Places an order; false if it does not fit in memory. Its microbatches must rise in each pass of each chunk.
   bool follow(const Schedule& order);
   /// Places all waiting W of `stage`.
@@ -140,7 +140,8 @@ private:
     std::size_t weight_grads = 0;
   };
   std::int64_t place(Plan::Step step, std::int64_t input, std::int64_t duration);
-  void place_next(Pass pass, std::size_t chunk);
+  void place_next(Plan::Step step);
+  [[nodiscard]] bool has_input(Plan::Step step) const;
 
   const DispatchInput& input_;
   std::size_t microbatches_;

@@ -132,7 +132,7 @@ private:
       const std::size_t forwards = board_.forwards(held) + (held == chunk ? 1 : 0);
       needed += static_cast<std::int64_t>(std::max(forwards, oldest + 1) - oldest) * input_.taken[held];
     }
-    return needed <= input_.room[stage];
+    return needed <= input_.forward_limit[stage];
   }
 
   [[nodiscard]] std::int64_t room_for_later_chunks(std::size_t chunk, std::int64_t own_key) const {

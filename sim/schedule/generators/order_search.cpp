@@ -110,7 +110,7 @@ private:
       for (std::size_t stage = 0; stage < steps_.size(); ++stage)
         while (at_[stage] < steps_[stage].size()) {
           const Plan::Step step = steps_[stage][at_[stage]];
-          if (!board_.may_follow(step)) {
+          if (!board_.can_follow(step)) {
             if (step.pass == Pass::forward && board_.forward_input(step.chunk) != Dispatch::never) return false;
             break;
           }

@@ -13,6 +13,7 @@ constexpr std::uint64_t refuting_steps = 1'000'000;  // of rules, on what a sear
 constexpr std::uint64_t placements_per_task = 8;     // by one order and what makes it better
 constexpr std::uint64_t fewest_orders = 2;           // that find a better one
 constexpr std::uint64_t steps_per_task = 8;          // of rules, before they refute what cannot be
+constexpr std::int64_t far_ppm = 500'000;            // above the bound of the search
 constexpr std::uint64_t more_guide_steps = 20;       // times as many, if the orders by fewer are far from the best
 constexpr std::uint64_t most_tasks_below = 50'000;   // of the orders in less room: each is a search of its own
 
@@ -83,7 +84,7 @@ public:
     for (std::size_t stage = 0; stage < least_.size(); ++stage)
       if (least_[stage] > 0) {
         room.limit[stage] -= less;
-        room.room[stage] -= less;
+        room.forward_limit[stage] -= less;
       }
     return room;
   }
@@ -107,7 +108,7 @@ public:
     std::int64_t less = 0;
     for (std::size_t stage = 0; stage < least_.size(); ++stage)
       if (least_[stage] > 0)
-        less = std::max(less, input_.room[stage] - static_cast<std::int64_t>(most) * least_[stage]);
+        less = std::max(less, input_.forward_limit[stage] - static_cast<std::int64_t>(most) * least_[stage]);
     return if_enough(less);
   }
 
@@ -118,7 +119,7 @@ private:
     for (std::size_t chunk = 0; chunk < input_.stage.size(); ++chunk) {
       const std::int64_t taken = input_.taken[chunk];
       if (taken == 0) continue;
-      const std::int64_t limit = input_.room[input_.stage[chunk]] - less;
+      const std::int64_t limit = input_.forward_limit[input_.stage[chunk]] - less;
       const std::int64_t over = limit - most_[input_.stage[chunk]];
       least = std::min(least, over >= at_least ? over : (limit - at_least) % taken + at_least);
     }
@@ -127,7 +128,7 @@ private:
 
   [[nodiscard]] std::optional<std::int64_t> if_enough(std::int64_t less) const {
     for (std::size_t stage = 0; stage < least_.size(); ++stage)
-      if (least_[stage] > 0 && input_.room[stage] - less < least_[stage]) return std::nullopt;
+      if (least_[stage] > 0 && input_.forward_limit[stage] - less < least_[stage]) return std::nullopt;
     return less < Dispatch::never ? std::optional{less} : std::nullopt; // never: nothing takes memory
   }
 
@@ -167,8 +168,9 @@ Plan better_plan(const DispatchInput& input, const ScheduleRequest& request, con
   synthesis::SearchOptions options{.orders = orders, .proves = false, .start_gap_ppm = good_enough, .starts = {*start}};
   const synthesis::Found found = search(instance, options);
   if (found.plan) offer(found.plan->order);
-  if (plan.score.makespan <= found.bound + found.bound / 2) return plan;
+  if (synthesis::is_near_enough(plan.score.makespan, found.bound, far_ppm)) return plan;
   options.guide_steps *= more_guide_steps;
+  if (found.plan) options.starts = {found.plan->order};
   if (const synthesis::Found later = search(instance, options); later.plan) offer(later.plan->order);
   return plan;
 }

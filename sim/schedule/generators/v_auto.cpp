@@ -13,7 +13,7 @@ bool holds_zero_bubble(const DispatchInput& input) {
   for (std::size_t stage = 0; stage < input.limit.size(); ++stage) {
     std::int64_t microbatch = 0;
     for (const std::uint32_t chunk : input.chunks[stage]) microbatch += input.taken[chunk];
-    if (most * microbatch > input.room[stage]) return false;
+    if (most * microbatch > input.forward_limit[stage]) return false;
   }
   return true;
 }
@@ -32,7 +32,8 @@ const Generator definition{
     .promise = "never more memory than the limit; with transfers by latency no step longer than that of zb-v, hanayo, "
                "v-half and v-min where they fit (whole backwards can hold less with recomputation, and pay an overhead "
                "once); up to some 1500 tasks a higher activation limit makes no step longer, except with an optimizer "
-               "step per stage; a note if more than twice the proven bound; span no longer than the published ZB-V "
+               "step per stage; a note if the makespan is more than twice the proven bound; span no longer than the "
+               "published ZB-V "
                "heuristic's, unless the step is shorter",
     .constraints = "two chunks per stage; any m >= 1; the limit holds one activation of each chunk",
     .source = "Qi et al., arXiv 2405.15362",

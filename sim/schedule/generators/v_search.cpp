@@ -150,7 +150,8 @@ private:
   [[nodiscard]] std::int64_t most_live() const {
     auto most = static_cast<std::int64_t>(2 * input_.shape.microbatches);
     for (std::size_t chunk = 0; chunk < input_.stage.size(); ++chunk)
-      if (input_.taken[chunk] > 0) most = std::min(most, input_.room[input_.stage[chunk]] / input_.taken[chunk]);
+      if (input_.taken[chunk] > 0)
+        most = std::min(most, input_.forward_limit[input_.stage[chunk]] / input_.taken[chunk]);
     return most;
   }
 

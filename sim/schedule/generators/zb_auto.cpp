@@ -176,7 +176,8 @@ const Generator definition{
         "never more memory than the limit; with transfers by latency no step longer than that of zb-h1, zb-h2, 1f1b "
         "and gpipe where they fit (whole backwards can hold less with recomputation, and pay an overhead once); up to "
         "some 1500 tasks a higher activation limit makes no step longer, except with an optimizer step per stage; a "
-        "note if more than twice the proven bound; span no longer than the published heuristic's, unless the step is "
+        "note if the makespan is more than twice the proven bound; span no longer than the published heuristic's, "
+        "unless the step is "
         "shorter",
     .constraints = "one chunk per stage; any m >= 1; the limit holds at least one activation",
     .source = "Qi et al., arXiv 2401.10241, section 3.1",

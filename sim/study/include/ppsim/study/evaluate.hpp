@@ -39,6 +39,10 @@ void add_report(const RunSpec& spec, SimulatedRun& simulated, bool thorough);
 /// The requested jitter, for `copies` copies.
 [[nodiscard]] Jitter jitter_of(const UnevenSpec& spec, std::size_t copies);
 
+/// A note if a schedule that searches ends at more than twice the proven bound of its memory (under
+/// TransferModel::latency; not where the run's limit is not the one that it searched in).
+void note_far_search(Evaluation& run);
+
 /// Samples steps with the requested jitter; adds a note if that is not supported for the run. Throws Error as
 /// find_spread().
 void sample_steps(const RunSpec& spec, Evaluation& run, const SampleWatch& watch = {});

@@ -73,8 +73,8 @@ struct SynthesizedOrder {
                               ///< `found` are those of the true durations; `bound` covers any order of microbatches
   bool pairs = false;         ///< pairs overlap: `instance` has shorter durations (relaxed()), for which there is a
                               ///< bound. Lengths and `found` are those of the order of pieces
-  bool by_halves = false; ///< the order and the bound have split backwards, but whole ones can be shorter (they pay an
-                          ///< overhead once) or hold less (with recomputation)
+  bool by_halves = false; ///< the order and the bound have split backwards, but whole ones can be shorter, as they pay
+                          ///< an overhead once, or hold less, as they recompute layer by layer
   synthesis::Found found; ///< of `instance`, or the span_instance() of that stage; `history` has lengths
   std::vector<std::string> sequence_names; ///< "F0", by chunk, and "F0>1" for transfers: for people
   [[nodiscard]] double gap() const { return fraction(length - bound, bound); }
