@@ -26,6 +26,9 @@ json.dump(c, open(sys.argv[2], "w"))' "$file" "$work/more.json"
   count=$((count + 1))
 done
 check 'certificates were found' [ "$count" -ge 15 ]
+run "$python" "$source_dir/tests/support/rule_mutants.py" "$source_dir"/traces/samples/certificates/*.json \
+  "$source_dir"/tests/fuzz/corpus/certificate/[!r]*.json
+check 'each rule, changed by one, is caught' [ "$status" = 0 ]
 run "$ppsim" certify --json "$source_dir/tests/support/few-that-grow.json"
 check 'what is known of all by then is used, too' grep -q '"cases_shown": 10' "$work/out"
 run "$python" "$checker" "$checker"
