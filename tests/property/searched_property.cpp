@@ -178,7 +178,8 @@ TEST_CASE("With recomputation no searched schedule takes longer than a named one
     std::optional<Outcome> outcome;
     try {
       outcome = test::run(make_schedule(generator, {.shape = shape}, scenario), scenario);
-    } catch (const Error&) {
+    } catch (const Error& error) {
+      RC_ASSERT(error.code() == ExitCode::no);
       RC_DISCARD("too little memory");
     }
     RC_ASSERT(fits(*outcome));

@@ -2,6 +2,7 @@
 
 #include "ppsim/base/call.hpp"
 #include "ppsim/base/detail/wide.hpp"
+#include "ppsim/base/error.hpp"
 
 #include <fmt/format.h>
 
