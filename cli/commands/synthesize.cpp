@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <filesystem>
 #include <limits>
 #include <utility>
 
@@ -35,6 +36,14 @@ namespace {
 
 /// Default number of rounds (docs/synthesis.md has their duration).
 constexpr std::uint64_t usual_effort = 4;
+
+/// Of its best order.
+std::string certificate_text(const Synthesis& synthesis, const Inputs& inputs, std::string_view title) {
+  Certificate certificate = certificate_of(synthesis.orders.front());
+  certificate.title = title;
+  certificate.command = inputs.command;
+  return traces::write_certificate(certificate);
+}
 
 struct Synthesized {
   Synthesis synthesis;
@@ -156,10 +165,7 @@ constexpr std::array outputs{
                         }},
     Output<Synthesized>{"certificate", &Inputs::certificate,
                         [](const Synthesized& found, const Inputs& inputs) {
-                          Certificate certificate = certificate_of(found.synthesis.orders.front());
-                          certificate.title = found.run.graph.scenario().title;
-                          certificate.command = inputs.command;
-                          return traces::write_certificate(certificate);
+                          return certificate_text(found.synthesis, inputs, found.run.graph.scenario().title);
                         }},
 };
 
@@ -202,25 +208,58 @@ constexpr std::array front_outputs{
                     return traces::front_json(front, *inputs.vary, inputs.workload.seed);
                   }}};
 
+/// Where the certificate of a point stands: of c.json and 20 GiB in c-20GiB.json.
+std::string certificate_path(const Inputs& inputs, std::int64_t value) {
+  std::string point = inputs.vary->format(value);
+  std::erase(point, ' ');
+  std::filesystem::path path{*inputs.certificate};
+  path.replace_filename(fmt::format("{}-{}{}", path.stem().string(), point, path.extension().string()));
+  return path.string();
+}
+
+void write_certificates(const Front& front, const Inputs& inputs) {
+  for (const FrontPoint& point : front)
+    if (!point.synthesis.orders.empty())
+      write_file(certificate_path(inputs, point.value),
+                 certificate_text(point.synthesis, inputs, inputs.title.value_or("")), "--certificate");
+}
+
+/// Each once: points often have the same.
+std::vector<std::string> notes_of(const Front& front) {
+  std::vector<std::string> notes;
+  for (const FrontPoint& point : front)
+    for (const std::string& note : point.synthesis.notes)
+      if (std::ranges::find(notes, note) == notes.end()) notes.push_back(note);
+  return notes;
+}
+
 /// The results for other memory limits, or other values of any numeric option.
 ExitCode run_front(const Inputs& inputs) {
   Problems problems;
-  for (const auto& [option, given] : {std::pair{"csv", &inputs.csv}, std::pair{"certificate", &inputs.certificate},
-                                      std::pair{"progress-svg", &inputs.progress_svg}, std::pair{"html", &inputs.html}})
+  for (const auto& [option, given] : {std::pair{"csv", &inputs.csv}, std::pair{"progress-svg", &inputs.progress_svg},
+                                      std::pair{"html", &inputs.html}})
     if (*given)
       problems.add(inputs.place_of(option), "holds one order, but --vary makes several", "leave it or --vary out");
   if (inputs.svg_memory)
     problems.add(inputs.place_of("svg-memory"), "--vary draws no Gantt chart", "leave it or --vary out");
+  if (inputs.certificate == "-")
+    problems.add(inputs.place_of("certificate"), "--vary writes a file for each point",
+                 "name it: c.json writes c-8.json and so on");
   if (inputs.balance)
     problems.add(inputs.place_of("balance"), "each point would have a split of its own",
                  "leave --vary out; you can give the split found as --layout");
   problems.throw_if_any();
   const bool stdout_taken = uses_stdout(front_outputs, inputs);
   require_writable(front_outputs, inputs);
-  const Front front = watched(inputs, [&](SynthesisRequest& request) {
-    return synthesize_along(inputs, request, *inputs.vary, inputs.points.value_or(usual_points));
-  });
+  const std::size_t points = inputs.points.value_or(usual_points);
+  if (inputs.certificate)
+    for (const std::int64_t value : points_of(*inputs.vary, {.points = points, .precision = 1}))
+      require_writable(certificate_path(inputs, value), "--certificate");
+  const Front front = watched(
+      inputs, [&](SynthesisRequest& request) { return synthesize_along(inputs, request, *inputs.vary, points); });
+  note_all(notes_of(front));
   write_outputs(front_outputs, front, inputs);
+  if (inputs.certificate) write_certificates(front, inputs);
   if (!stdout_taken) write_file("-", viz::front_text(front, *inputs.vary), "synthesize");
   const auto has_order = [](const FrontPoint& point) { return !point.synthesis.orders.empty(); };
   return std::ranges::any_of(front, has_order) ? ExitCode::done : ExitCode::no;

@@ -454,7 +454,8 @@ constexpr std::array table{
            "stop once the order is proven to be within this share of the best: 1%; default 0"},
 
     Option{"certificate", "", S::synthesis, A::required, "FILE", set_text<&I::certificate>,
-           "write the order, the bound and its proof, for 'ppsim certify' and other checkers (docs/synthesis.md)"},
+           "write the order, the bound and its proof, for 'ppsim certify' and other checkers (docs/synthesis.md); "
+           "with --vary one for each point: of c.json and 8 in c-8.json"},
 
     Option{"progress-svg", "", S::synthesis, A::required, "FILE", set_text<&I::progress_svg>,
            "plot how the best order and the bound approach each other during the search"},
