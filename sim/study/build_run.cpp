@@ -2,6 +2,7 @@
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/base/words.hpp"
+#include "ppsim/engine/steady.hpp"
 #include "ppsim/schedule/generators.hpp"
 #include "ppsim/study/build_scenario.hpp"
 
@@ -95,6 +96,16 @@ void check_against_layout(const RunSpec& spec, const Generator& generator, const
                                   generator.vpp.standard == 1 ? ", or use `schedule` interleaved" : "")}};
 }
 
+/// None where it deadlocks.
+std::optional<Duration> step_time_of(const Schedule& schedule, const Scenario& scenario) {
+  try {
+    return step_time(lower(schedule, scenario));
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::no) throw;
+    return std::nullopt;
+  }
+}
+
 bool is_made_by(const Schedule* known, const Generator& generator, const ScheduleRequest& request, bool forward_only) {
   return known != nullptr && known->origin() != nullptr && known->origin()->generator == &generator &&
          known->origin()->request == request && known->forward_only() == forward_only;
@@ -126,8 +137,8 @@ void generate_schedule(const RunSpec& spec, const Schedule* known, BuiltRun& run
   if (is_made_by(known, generator, request, spec.forward_only)) {
     run.schedule = *known;
   } else {
-    run.schedule = make_schedule(generator, request, run.scenario);
-    if (spec.forward_only) run.schedule = run.schedule.forwards();
+    run.schedule = spec.forward_only ? make_schedule(generator, request, run.scenario).forwards()
+                                     : make_shortest(generator, request, run.scenario);
   }
   run.schedule_place = fmt::format("schedule '{}'", generator.name);
 }
@@ -148,6 +159,19 @@ Error placed(const RunSpec& spec, const Error& error) {
 }
 
 } // namespace
+
+Schedule make_shortest(const Generator& generator, const ScheduleRequest& request, const Scenario& scenario) {
+  Schedule best = make_schedule(generator, request, scenario);
+  if (generator.rivals == nullptr || scenario.network.model == TransferModel::latency) return best;
+  std::optional<Duration> shortest = step_time_of(best, scenario);
+  for (const Schedule& rival : generator.rivals(request, scenario)) {
+    const std::optional<Duration> length = step_time_of(rival, scenario);
+    if (!length || (shortest && *length >= *shortest)) continue;
+    shortest = length;
+    best = Schedule{rival}.with_origin(std::make_shared<const Origin>(*best.origin()));
+  }
+  return best;
+}
 
 void fit_update(const RunSpec& spec, const Schedule& schedule, Scenario& scenario, std::vector<std::string>& notes) {
   if (!schedule.asynchronous()) return;

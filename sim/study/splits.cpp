@@ -2,6 +2,7 @@
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/schedule/generators.hpp"
+#include "ppsim/study/build_run.hpp"
 #include "ppsim/study/build_scenario.hpp"
 
 #include <fmt/format.h>
@@ -72,7 +73,7 @@ Schedule Splits::schedule(const Scenario& scenario, bool tried) const {
   auto [generator, request] = *run_.schedule.origin();
   request.tries_smaller_limits = !tried;
   if (spec_.forward_only) return make_schedule(*generator, request, scenario).forwards();
-  return make_schedule(*generator, request, scenario);
+  return tried ? make_schedule(*generator, request, scenario) : make_shortest(*generator, request, scenario);
 }
 
 } // namespace ppsim

@@ -226,10 +226,44 @@ Sought sought(const RunSpec& spec, const SynthesisRequest& request, const ChunkP
   return {std::move(plain), std::move(durations), std::move(pieces), passes, by_interval};
 }
 
-/// Whether whole backwards can be shorter, or hold less.
-bool gains_by_whole(const Scenario& scenario) {
+/// The orders that a search covers.
+Backwards backwards_of(bool splits, const Scenario& scenario) {
+  if (!splits) return Backwards::whole;
   const bool restores_less = scenario.recompute.is_on() && !scenario.recompute.restored.empty();
-  return scenario.costs.overhead > Duration{0} || (restores_less && scenario.memory.limit);
+  const bool gains_by_whole = scenario.costs.overhead > Duration{0} || (restores_less && scenario.memory.limit);
+  return gains_by_whole ? Backwards::split : Backwards::any;
+}
+
+/// Under the run's own transfer model; the longest there is where it deadlocks.
+Duration simulated_length(Objective objective, const RunSpec& ordered) {
+  try {
+    return length_of(objective, evaluate(ordered).report);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::no) throw;
+    return Duration::max();
+  }
+}
+
+RunSpec with_synthesized(const RunSpec& spec, const Sought& of, synthesis::Order order) {
+  const Shape& shape = of.plain.schedule().shape();
+  order.resize(shape.stages); // without the links' orders
+  return with_order(spec, as_schedule("synthesized", shape, order, of.passes), "synthesized order");
+}
+
+/// Takes one of `others` where it is shorter under the run's own transfer model, which the search did not use.
+void take_shortest_simulated(const RunSpec& spec, const Sought& of, const std::vector<synthesis::Order>& others,
+                             SynthesizedOrder& result) {
+  Duration shortest = simulated_length(result.objective, result.spec);
+  for (const synthesis::Order& other : others) {
+    if (!fits(result.instance, other)) continue;
+    RunSpec ordered = with_synthesized(spec, of, other);
+    const Duration length = simulated_length(result.objective, ordered);
+    if (length >= shortest) continue;
+    shortest = length;
+    result.spec = std::move(ordered);
+    result.found.plan = run(result.instance, other, of.durations).value();
+    result.length = result.makespan = Duration{result.found.plan->makespan};
+  }
 }
 
 SynthesizedOrder synthesize_split(const RunSpec& spec, const SynthesisRequest& request,
@@ -244,7 +278,7 @@ SynthesizedOrder synthesize_split(const RunSpec& spec, const SynthesisRequest& r
                           .best_named = std::nullopt,
                           .instance = relaxed(pieces),
                           .pairs = of.pairs(),
-                          .by_halves = request.splits_backward && gains_by_whole(plain.scenario()),
+                          .bound_of = backwards_of(request.splits_backward, plain.scenario()),
                           .found = {},
                           .sequence_names = {}};
   result.sequence_names = sequence_names(shape.chunks(), passes, result.instance);
@@ -277,19 +311,10 @@ SynthesizedOrder synthesize_split(const RunSpec& spec, const SynthesisRequest& r
   std::optional<synthesis::Order> order =
       by_interval ? search_interval(spec, options, result) : search_makespan(options, durations, result);
   if (!order) return result;
-  order->resize(shape.stages);
-  result.spec = with_order(spec, as_schedule("synthesized", shape, *order, passes), "synthesized order");
+  result.spec = with_synthesized(spec, of, *std::move(order));
+  const TransferModel own = spec.transfer.value_or(TransferModel::latency);
+  if (own != result.transfers && !by_interval) take_shortest_simulated(spec, of, options.starts, result);
   return result;
-}
-
-/// Under the run's own transfer model; the longest there is where it deadlocks.
-Duration simulated_length(const SynthesizedOrder& order) {
-  try {
-    return length_of(order.objective, evaluate(order.spec).report);
-  } catch (const Error& error) {
-    if (error.code() != ExitCode::no) throw;
-    return Duration::max();
-  }
 }
 
 /// The order of the split as it is; nothing where none fits.
@@ -319,7 +344,7 @@ SynthesizedOrder balance_synthesis(const RunSpec& spec, SynthesisRequest request
   if (start) first = start->found.plan->order;
   auto [balance, order] = find_split(spec, built, request, placement, std::move(first));
   balance.start_fits = start.has_value();
-  balance.start_step_time = start ? simulated_length(*start) : Duration{0};
+  balance.start_step_time = start ? simulated_length(start->objective, start->spec) : Duration{0};
   balance.step_time = balance.start_step_time;
   RunSpec fixed = spec;
   fixed.layers.reset();
@@ -327,7 +352,7 @@ SynthesizedOrder balance_synthesis(const RunSpec& spec, SynthesisRequest request
   if (order) request.starts.push_back(as_schedule("", shape, *order, sequence_passes(request.splits_backward)));
   std::optional<SynthesizedOrder> found;
   if (!start || balance.changed()) found = synthesize_split(fixed, request, placement);
-  if (found && found->found.plan) balance.step_time = simulated_length(*found);
+  if (found && found->found.plan) balance.step_time = simulated_length(found->objective, found->spec);
   if (start && balance.step_time >= balance.start_step_time) {
     found = std::move(start);
     balance.layout = balance.start.layout;
@@ -364,6 +389,18 @@ std::vector<std::string> notes_on(const RunSpec& spec, const SynthesisRequest& r
 
 std::string_view to_string(Objective objective) {
   return objective == Objective::step_time ? "step-time" : "makespan";
+}
+
+std::string_view to_string(Backwards backwards) {
+  switch (backwards) {
+  case Backwards::split:
+    return "split";
+  case Backwards::whole:
+    return "whole";
+  case Backwards::any:
+    break;
+  }
+  return "any";
 }
 
 std::string_view in_words(Objective objective) {
@@ -445,14 +482,14 @@ Synthesis synthesize(const RunSpec& spec, const SynthesisRequest& request) {
   if (std::ranges::any_of(synthesis.orders, &SynthesizedOrder::by_microbatch))
     synthesis.notes.emplace_back(
         "costs differ by microbatch: the orders run microbatches in order; bounds cover any order of microbatches");
-  if (std::ranges::any_of(synthesis.orders, &SynthesizedOrder::by_halves))
+  if (std::ranges::count(synthesis.orders, Backwards::split, &SynthesizedOrder::bound_of) > 0)
     synthesis.notes.emplace_back("the bound is of orders with split backwards; whole ones, which `no-split` searches, "
                                  "can be shorter with `overhead`, and hold less with `recompute`");
   const TransferModel transfers = spec.transfer.value_or(TransferModel::latency);
   const bool as_sought =
       std::ranges::all_of(synthesis.orders, [&](const auto& order) { return order.transfers == transfers; });
   if (!as_sought && synthesis.orders.size() > 1)
-    for (SynthesizedOrder& order : synthesis.orders) order.simulated = simulated_length(order);
+    for (SynthesizedOrder& order : synthesis.orders) order.simulated = simulated_length(order.objective, order.spec);
   std::ranges::stable_sort(synthesis.orders, {}, [](const SynthesizedOrder& order) {
     return std::pair{order.simulated.value_or(order.length), order.length};
   });

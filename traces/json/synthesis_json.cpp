@@ -14,10 +14,15 @@ std::string_view proven_by(const SynthesizedOrder& order) {
 
 Json order_json(const SynthesizedOrder& order) {
   const std::string_view length = order.objective == Objective::step_time ? "step_time_ns" : "makespan_ns";
-  Json json{{"placement", order.placement.name},       {"vpp", order.placement.vpp},
-            {"objective", to_string(order.objective)}, {"makespan_ns", order.makespan.count()},
-            {"lower_bound_ns", order.bound.count()},   {"gap", order.gap()},
-            {"proven_by", proven_by(order)},           {"effort", order.found.effort}};
+  Json json{{"placement", order.placement.name},
+            {"vpp", order.placement.vpp},
+            {"objective", to_string(order.objective)},
+            {"makespan_ns", order.makespan.count()},
+            {"lower_bound_ns", order.bound.count()},
+            {"gap", order.gap()},
+            {"proven_by", proven_by(order)},
+            {"bound_of", to_string(order.bound_of)},
+            {"effort", order.found.effort}};
   json[length] = order.length.count();
   json["best_named"] = order.best_named
                            ? Json{{"schedule", order.best_named->name}, {length, order.best_named->length.count()}}

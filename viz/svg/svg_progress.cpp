@@ -223,13 +223,14 @@ std::string draw_labels(const ProgressPlot& plot) {
 }
 
 std::vector<std::string> essentials_of(const SynthesizedOrder& order, const Scenario& scenario) {
+  const bool is_any = order.bound_of == Backwards::any;
+  const std::string whose = fmt::format("with {} backwards", to_string(order.bound_of));
   return {fmt::format("p = {}", counted(scenario.shape.stages, "stage")),
           fmt::format("m = {}", counted(order.instance.microbatches, "microbatch", "es")),
           fmt::format("placement {}", order.placement.name),
-          order.length == order.bound
-              ? fmt::format("proven: no order{} is shorter", order.by_halves ? " with split backwards" : "")
-              : fmt::format("proven: at most {:.2f} % above the shortest {}", 100 * order.gap(),
-                            order.by_halves ? "with split backwards" : "there is")};
+          order.length == order.bound ? fmt::format("proven: no order {}is shorter", is_any ? "" : whose + " ")
+                                      : fmt::format("proven: at most {:.2f} % above the shortest {}", 100 * order.gap(),
+                                                    is_any ? "there is" : whose)};
 }
 
 } // namespace

@@ -12,11 +12,12 @@ namespace {
 /// "proven: none of this placement is shorter"; of a split of layers that was sought too the bound says nothing about
 /// others.
 std::string proof_words(const SynthesizedOrder& order) {
+  const bool is_any = order.bound_of == Backwards::any;
   const std::string whose = fmt::format("{}{}", order.balance ? "of this split" : "of this placement",
-                                        order.by_halves ? " with split backwards" : "");
+                                        is_any ? "" : fmt::format(" with {} backwards", to_string(order.bound_of)));
   const std::string_view orders = order.by_microbatch ? ", in any order of microbatches" : "";
   if (order.length == order.bound)
-    return fmt::format("proven: {} {} is shorter{}", order.by_halves ? "no order" : "none", whose, orders);
+    return fmt::format("proven: {} {} is shorter{}", is_any ? "none" : "no order", whose, orders);
   return fmt::format("proven: at most {:.2f} % above the shortest {}{} ({} at least)", 100 * order.gap(), whose, orders,
                      format_duration(order.bound));
 }
@@ -25,8 +26,9 @@ std::string named_words(const SynthesizedOrder& order) {
   if (!order.best_named) return "no schedule by name has this placement and fits";
   const Duration over = order.best_named->length - order.length;
   if (over == Duration{0}) return fmt::format("{} takes as long", order.best_named->name);
-  return fmt::format("{} takes {} ({:.1f} % more)", order.best_named->name, format_duration(order.best_named->length),
-                     100 * fraction(over, order.length));
+  const bool is_more = over > Duration{0}; // less: another order is shorter with the requested transfers
+  return fmt::format("{} takes {} ({:.1f} % {})", order.best_named->name, format_duration(order.best_named->length),
+                     100 * fraction(is_more ? over : -over, order.length), is_more ? "more" : "less, by latency");
 }
 
 /// Kind of the lengths; all have the same objective.

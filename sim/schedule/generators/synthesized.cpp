@@ -139,6 +139,21 @@ private:
 
 } // namespace
 
+std::vector<Schedule> fitting(std::string_view name, const DispatchInput& input, const Scenario& scenario,
+                              std::span<const Rival> rivals) {
+  const std::span<const Pass> passes = sequence_passes(true);
+  std::vector<Schedule> schedules;
+  Dispatch board{input};
+  for (const Rival& rival : rivals) {
+    const Schedule made = make_schedule(*rival.generator, {.shape = input.shape}, scenario);
+    const std::optional<synthesis::Order> order = as_order(made, placement_of(input), passes);
+    if (!order) continue;
+    Schedule schedule = as_schedule(name, input.shape, *order, passes);
+    if (board.follow(schedule)) schedules.push_back(std::move(schedule));
+  }
+  return schedules;
+}
+
 Plan better_plan(const DispatchInput& input, const ScheduleRequest& request, const Scenario& scenario, Plan plan,
                  std::span<Rival> rivals) {
   const bool by_span = counts_span(scenario);

@@ -21,6 +21,10 @@ struct Rival {
   std::optional<synthesis::Order> order = {}; ///< once it is made; none if it is not one of microbatches in order
 };
 
+/// Those of `rivals` that fit, with split backwards, as schedules called `name`.
+[[nodiscard]] std::vector<Schedule> fitting(std::string_view name, const DispatchInput& input, const Scenario& scenario,
+                                            std::span<const Rival> rivals);
+
 /// `plan`, or a better one of the same placement within the same limit: that of a rival; or, where all these are above
 /// a first bound (of one chunk per stage by more than 4 %; in a V with equal tasks and short transfers by more than 20
 /// %), of a search of sim/synthesis. Better is a shorter makespan, and of equal ones a shorter span; where each stage

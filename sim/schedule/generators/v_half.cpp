@@ -16,8 +16,13 @@ const Generator definition{.name = "v-half",
                            .vpp = {.standard = 2, .multiple = 0},
                            .searches = true,
                            .place = wave_placement,
-                           .make = [](const ScheduleRequest& request, const Scenario& scenario) {
-                             return search_within("v-half", request.shape, scenario, v_half_limit(request.shape));
-                           }};
+                           .make =
+                               [](const ScheduleRequest& request, const Scenario& scenario) {
+                                 return search_within("v-half", request.shape, scenario, v_half_limit(request.shape));
+                               },
+                           .rivals =
+                               [](const ScheduleRequest& request, const Scenario& scenario) {
+                                 return rivals_within("v-half", request.shape, scenario, v_half_limit(request.shape));
+                               }};
 
 } // namespace ppsim::generator::v_half

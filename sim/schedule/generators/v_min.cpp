@@ -16,8 +16,13 @@ const Generator definition{.name = "v-min",
                            .vpp = {.standard = 2, .multiple = 0},
                            .searches = true,
                            .place = wave_placement,
-                           .make = [](const ScheduleRequest& request, const Scenario& scenario) {
-                             return search_within("v-min", request.shape, scenario, v_min_limit(request.shape));
-                           }};
+                           .make =
+                               [](const ScheduleRequest& request, const Scenario& scenario) {
+                                 return search_within("v-min", request.shape, scenario, v_min_limit(request.shape));
+                               },
+                           .rivals =
+                               [](const ScheduleRequest& request, const Scenario& scenario) {
+                                 return rivals_within("v-min", request.shape, scenario, v_min_limit(request.shape));
+                               }};
 
 } // namespace ppsim::generator::v_min

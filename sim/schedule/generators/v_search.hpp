@@ -27,5 +27,8 @@ constexpr std::size_t v_min_limit(const Shape& shape) {
 /// schedule in a V, if that is shorter.
 [[nodiscard]] Schedule search_within(std::string_view name, const Shape& shape, const Scenario& scenario,
                                      std::size_t activations);
+/// Those other schedules that hold no more.
+[[nodiscard]] std::vector<Schedule> rivals_within(std::string_view name, const Shape& shape, const Scenario& scenario,
+                                                  std::size_t activations);
 
 } // namespace ppsim::generator

@@ -158,12 +158,20 @@ Plan searched(const DispatchInput& input, const ScheduleRequest& request, const 
   return best.plan();
 }
 
+std::array<Rival, 4> rivals() {
+  return {Rival{&zb_h1::definition}, Rival{&zb_h2::definition}, Rival{&one_f_one_b::definition},
+          Rival{&gpipe::definition}};
+}
+
+DispatchInput input_of(const ScheduleRequest& request, const Scenario& scenario) {
+  return limited_input(request, scenario, loop_placement(request.shape), request.shape.stages);
+}
+
 Schedule make(const ScheduleRequest& request, const Scenario& scenario) {
-  const DispatchInput input = limited_input(request, scenario, loop_placement(request.shape), request.shape.stages);
-  std::array<Rival, 4> rivals{Rival{&zb_h1::definition}, Rival{&zb_h2::definition}, Rival{&one_f_one_b::definition},
-                              Rival{&gpipe::definition}};
+  std::array others = rivals();
   const auto search = [&](const DispatchInput& room) { return searched(room, request, scenario); };
-  return to_schedule("zb-auto", request.shape, best_within(input, request, scenario, search, rivals));
+  return to_schedule("zb-auto", request.shape,
+                     best_within(input_of(request, scenario), request, scenario, search, others));
 }
 
 } // namespace
@@ -173,17 +181,19 @@ const Generator definition{
     .placement = "loop",
     .summary = "zero bubble by search: follows costs, transfers and a memory limit",
     .promise =
-        "never more memory than the limit; with transfers by latency no step longer than that of zb-h1, zb-h2, 1f1b "
-        "and gpipe where they fit (whole backwards can hold less with recomputation, and pay an overhead once); up to "
-        "some 1500 tasks a higher activation limit makes no step longer, except with an optimizer step per stage; a "
-        "note if the makespan is more than twice the proven bound; span no longer than the published heuristic's, "
-        "unless the step is "
-        "shorter",
+        "never more memory than the limit; no step longer than that of zb-h1, zb-h2, 1f1b and gpipe where they fit "
+        "(whole backwards can hold less with recomputation, pay an overhead once, and be shorter with blocking "
+        "transfers); with transfers by latency, up to some 1500 tasks, a higher activation limit makes no step longer, "
+        "except with an optimizer step per stage; a note if the makespan is more than twice the proven bound; span no "
+        "longer than the published heuristic's, unless the step is shorter",
     .constraints = "one chunk per stage; any m >= 1; the limit holds at least one activation",
     .source = "Qi et al., arXiv 2401.10241, section 3.1",
     .options = "activation-limit",
     .searches = true,
     .refuse = refuse_small_limit,
-    .make = make};
+    .make = make,
+    .rivals = [](const ScheduleRequest& request, const Scenario& scenario) {
+      return fitting("zb-auto", input_of(request, scenario), scenario, rivals());
+    }};
 
 } // namespace ppsim::generator::zb_auto

@@ -64,6 +64,9 @@ struct Generator {
   void (*add_stage)(ScheduleBuilder&, const ScheduleRequest&, std::size_t stage) = nullptr;
   /// Makes all other orders. Those that search use the scenario.
   Schedule (*make)(const ScheduleRequest&, const Scenario&) = nullptr;
+  /// Of those that search, which know only `latency`: schedules by name with this placement, with split backwards, that
+  /// fit into the same memory. Under other transfer models one of them can be shorter.
+  std::vector<Schedule> (*rivals)(const ScheduleRequest&, const Scenario&) = nullptr;
   /// The closed form at these costs under `latency`; none if it is unknown.
   std::optional<ClosedForm> (*closed_form)(const ScheduleRequest&, const UniformCosts&) = nullptr;
   /// Whether it accepts this one of schedule_options().

@@ -23,6 +23,11 @@ void fit_update(const RunSpec& spec, const Schedule& schedule, Scenario& scenari
 /// Notes for users about settings that are allowed but probably unintended.
 [[nodiscard]] std::vector<std::string> cautions(const RunSpec& spec, const BuiltRun& run);
 
+/// As make_schedule(); of a schedule that searches, under other transfer models than `latency`, the order of a rival
+/// if its step is shorter.
+[[nodiscard]] Schedule make_shortest(const Generator& generator, const ScheduleRequest& request,
+                                     const Scenario& scenario);
+
 /// Makes the schedule, or uses the given one, then distributes the costs over its chunks. Throws Error with every
 /// conflict. `known`, if not null, replaces a schedule that an equal request would make.
 [[nodiscard]] BuiltRun build_run(const RunSpec& spec, const Schedule* known = nullptr);

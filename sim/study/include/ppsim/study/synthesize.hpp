@@ -32,6 +32,14 @@ enum class Objective : std::uint8_t {
 [[nodiscard]] std::string_view to_string(Objective objective);
 [[nodiscard]] std::string_view in_words(Objective objective); ///< "step time"
 
+/// Orders by their backwards.
+enum class Backwards : std::uint8_t {
+  any,
+  split, ///< whole ones can be shorter, as they pay an overhead once, or hold less, as they recompute layer by layer
+  whole, ///< split ones can be shorter
+};
+[[nodiscard]] std::string_view to_string(Backwards backwards);
+
 /// What is asked of a synthesis, beside the run.
 struct SynthesisRequest {
   std::vector<ChunkPlacement> placements;
@@ -73,9 +81,8 @@ struct SynthesizedOrder {
                               ///< `found` are those of the true durations; `bound` covers any order of microbatches
   bool pairs = false;         ///< pairs overlap: `instance` has shorter durations (relaxed()), for which there is a
                               ///< bound. Lengths and `found` are those of the order of pieces
-  bool by_halves = false; ///< the order and the bound have split backwards, but whole ones can be shorter, as they pay
-                          ///< an overhead once, or hold less, as they recompute layer by layer
-  synthesis::Found found; ///< of `instance`, or the span_instance() of that stage; `history` has lengths
+  Backwards bound_of = Backwards::any; ///< the orders that have this bound
+  synthesis::Found found;              ///< of `instance`, or the span_instance() of that stage; `history` has lengths
   std::vector<std::string> sequence_names; ///< "F0", by chunk, and "F0>1" for transfers: for people
   [[nodiscard]] double gap() const { return fraction(length - bound, bound); }
 };

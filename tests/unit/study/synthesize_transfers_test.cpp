@@ -1,0 +1,73 @@
+// Orders are sought for transfers by latency. Under other models the shortest of those known is given.
+
+#include "ppsim/base/error.hpp"
+#include "ppsim/certificate/certificate.hpp"
+#include "ppsim/study/evaluate.hpp"
+#include "ppsim/study/synthesize.hpp"
+#include "support/stage_orders.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+namespace ppsim::test::synthesize_transfers_test {
+namespace {
+
+constexpr std::size_t tries = 60;
+
+/// None where it deadlocks.
+std::optional<RunReport> report_of(const RunSpec& spec) {
+  try {
+    return evaluate(spec).report;
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::no) throw;
+    return std::nullopt;
+  }
+}
+
+bool holds_at_most(const RunReport& report, std::size_t activations) {
+  return std::ranges::all_of(report.stages,
+                             [&](const StageReport& stage) { return stage.peak_live_activations <= activations; });
+}
+
+} // namespace
+
+TEST_CASE("A synthesized order takes no longer than a named one that splits backwards, under any transfer model") {
+  DrawnTimes draw{20261130};
+  std::size_t later = 0;
+  for (std::size_t i = 0; i < tries; ++i) {
+    const bool is_v = i % 2 == 1;
+    RunSpec spec;
+    spec.stages = draw.from(2, 6);
+    spec.microbatches = draw.from(2, 8);
+    spec.forward = {draw.ms(2, 20)};
+    spec.input_grad = {draw.ms(2, 20)};
+    spec.weight_grad = {draw.ms(2, 20)};
+    spec.comm = {draw.ms(0, 15)};
+    spec.activation_limit = (is_v ? 2 : 1) * draw.from(*spec.stages, 2 * *spec.stages);
+    spec.transfer = i % 4 < 2 ? TransferModel::streams : TransferModel::blocking;
+    const SynthesisRequest request{.placements = {find_chunk_placement(is_v ? "v" : "linear").value()}, .effort = 0};
+    const SynthesizedOrder found = synthesize(spec, request).orders.front();
+    const std::optional<RunReport> report = report_of(found.spec);
+    CHECK(found.bound <= found.length);
+    INFO("input " << i);
+    const auto names =
+        is_v ? std::array<const char*, 2>{"zb-v", "v-half"} : std::array<const char*, 2>{"zb-h1", "zb-h2"};
+    for (const char* const name : names) {
+      RunSpec named = spec;
+      named.schedule = name;
+      named.activation_limit.reset();
+      const std::optional<RunReport> its = report_of(named);
+      if (!its || !holds_at_most(*its, *spec.activation_limit)) continue;
+      REQUIRE(report);
+      CHECK(report->makespan <= its->makespan);
+      CHECK(check_certificate(certificate_of(found)).holds());
+      later += found.length > found.bound ? 1 : 0;
+    }
+  }
+  CHECK(later > tries / 10);
+}
+
+} // namespace ppsim::test::synthesize_transfers_test
