@@ -280,7 +280,7 @@ void plan_cluster(benchmark::State& state) {
   request.gpus = 512;
   request.global_batch = 1024;
   for (const Generator* generator : generators())
-    if (!generator->searches && generator->name != "sequential")
+    if (!generator->searches() && generator->name != "sequential")
       request.choices.schedules.emplace_back(generator->name);
   std::uint64_t decided = 0;
   std::uint64_t simulated = 0;

@@ -32,7 +32,9 @@ std::string in_a_sentence(const Certificate& certificate, const CertificateVerdi
                        counted(certificate.instance.microbatches, "microbatch", "es"));
   text += fmt::format("no order is shorter than {}: proven", format_closely(certificate.lower_bound));
   if (verdict.bound.cases_shown > 0) text += fmt::format(" by {}", counted(verdict.bound.cases_shown, "case"));
-  if (certificate.makespan) text += fmt::format(" ({})", gap_in_words(*certificate.makespan, certificate.lower_bound));
+  if (certificate.makespan &&
+      (certificate.makespan == certificate.lower_bound || certificate.lower_bound > Duration{0}))
+    text += fmt::format(" ({})", gap_in_words(*certificate.makespan, certificate.lower_bound));
   return text;
 }
 

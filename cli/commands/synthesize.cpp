@@ -60,7 +60,9 @@ public:
   bool goes_on(const ChunkPlacement& placement, const synthesis::Progress& progress) {
     const Duration makespan{progress.makespan};
     const Duration bound{progress.bound};
-    if (makespan > Duration{0})
+    if (makespan > Duration{0} && bound == Duration{0})
+      shown_.show(fmt::format("{}: first orders, {}", placement.name, format_duration(makespan)));
+    else if (makespan > Duration{0})
       shown_.show(fmt::format("{}: round {}, {}, at most {:.2f} % above the proven bound", placement.name,
                               progress.effort, format_duration(makespan), 100 * fraction(makespan - bound, bound)));
     return !Interruption::has_come() && !(limit_ && std::chrono::steady_clock::now() - start_ >= *limit_);
@@ -187,7 +189,7 @@ Variation curves(const Front& front, const Inputs& inputs) {
     std::array<std::optional<Sample>, 3> samples;
     if (!point.synthesis.orders.empty()) {
       const SynthesizedOrder& order = point.synthesis.orders.front();
-      samples[0] = Sample{.step_time = order.length};
+      if (!order.deadlocks()) samples[0] = Sample{.step_time = order.run_length()};
       samples[1] = Sample{.step_time = order.bound};
       if (order.best_named) samples[2] = Sample{.step_time = order.best_named->length};
     }

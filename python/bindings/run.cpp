@@ -18,7 +18,7 @@ bool is_said_to_be_small(const cli::Inputs& inputs) {
   if (inputs.varies_by_chance() || inputs.balance || inputs.bound || inputs.sensitivity) return false;
   constexpr std::size_t usual_chunks = 4; // of schedules with several chunks by default
   const std::size_t chunks = inputs.vpp && !inputs.vpp->empty() ? inputs.vpp->front() : usual_chunks;
-  const bool searches = inputs.schedule && find_generator(*inputs.schedule).searches;
+  const bool searches = inputs.schedule && find_generator(*inputs.schedule).searches();
   return !searches && *inputs.stages * *inputs.microbatches <= small_tasks / chunks; // products within Limits
 }
 

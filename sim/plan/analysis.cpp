@@ -82,7 +82,7 @@ bool can_balance(const PlanRequest& request, const Configuration& configuration)
   const auto tasks = static_cast<std::size_t>(3 * configuration.degrees.stages * configuration.degrees.microbatches) *
                      configuration.chunks;
   const bool is_sampled = request.by_memory || request.run.rank_by != StepFigure::step_time;
-  return runs_layouts(request.framework) && !configuration.schedule->searches && !is_sampled &&
+  return runs_layouts(request.framework) && !configuration.schedule->searches() && !is_sampled &&
          tasks <= most_tasks_to_balance;
 }
 
@@ -169,7 +169,7 @@ PlanAnalysis analyse_plan(const PlanRequest& request, const RankedPlan& plan, co
   std::vector<Configuration> known;
   known.reserve(plan.rows.size());
   const auto is_quick = [&](const Generator& generator) {
-    return !generator.searches || &generator == winner.configuration.schedule;
+    return !generator.searches() || &generator == winner.configuration.schedule;
   };
   for (const PlanRow& row : plan.rows)
     if (is_quick(*row.configuration.schedule)) known.push_back(row.configuration);

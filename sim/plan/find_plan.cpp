@@ -328,7 +328,7 @@ private:
   void take(std::vector<Outcome> outcomes) {
     for (Outcome& outcome : outcomes) {
       for (const Node& part : outcome.parts)
-        (!part.is_whole && part.order.schedule->searches ? searching_ : open_).push(part);
+        (!part.is_whole && part.order.schedule->searches() ? searching_ : open_).push(part);
       plan_.too_large += outcome.too_large;
       plan_.configurations -= outcome.refused;
       plan_.simulated += outcome.simulated ? 1 : 0;

@@ -174,7 +174,7 @@ ScheduleTraits traits_of(const Generator& generator) {
     for (const Generator* each : generators()) {
       const Shape shape{.stages = small, .microbatches = 2 * small, .vpp = each->vpp.standard};
       const Schedule schedule = make_schedule(*each, {.shape = shape});
-      ScheduleTraits of{.splits_backward = each->searches, .asynchronous = schedule.asynchronous()};
+      ScheduleTraits of{.splits_backward = each->searches(), .asynchronous = schedule.asynchronous()};
       for (const Task& task : schedule.tasks()) {
         of.splits_backward |= task.pass == Pass::weight_grad;
         of.pairs |= task.pairing != Pairing::alone;

@@ -96,13 +96,13 @@ void check_against_layout(const RunSpec& spec, const Generator& generator, const
                                   generator.vpp.standard == 1 ? ", or use `schedule` interleaved" : "")}};
 }
 
-/// None where it deadlocks.
-std::optional<Duration> step_time_of(const Schedule& schedule, const Scenario& scenario) {
+/// The longest there is where it deadlocks.
+Duration step_time_of(const Schedule& schedule, const Scenario& scenario) {
   try {
     return step_time(lower(schedule, scenario));
   } catch (const Error& error) {
     if (error.code() != ExitCode::no) throw;
-    return std::nullopt;
+    return Duration::max();
   }
 }
 
@@ -138,7 +138,7 @@ void generate_schedule(const RunSpec& spec, const Schedule* known, BuiltRun& run
     run.schedule = *known;
   } else {
     run.schedule = spec.forward_only ? make_schedule(generator, request, run.scenario).forwards()
-                                     : make_shortest(generator, request, run.scenario);
+                                     : make_for_transfers(generator, request, run.scenario);
   }
   run.schedule_place = fmt::format("schedule '{}'", generator.name);
 }
@@ -160,17 +160,13 @@ Error placed(const RunSpec& spec, const Error& error) {
 
 } // namespace
 
-Schedule make_shortest(const Generator& generator, const ScheduleRequest& request, const Scenario& scenario) {
-  Schedule best = make_schedule(generator, request, scenario);
-  if (generator.rivals == nullptr || scenario.network.model == TransferModel::latency) return best;
-  std::optional<Duration> shortest = step_time_of(best, scenario);
-  for (const Schedule& rival : generator.rivals(request, scenario)) {
-    const std::optional<Duration> length = step_time_of(rival, scenario);
-    if (!length || (shortest && *length >= *shortest)) continue;
-    shortest = length;
-    best = Schedule{rival}.with_origin(std::make_shared<const Origin>(*best.origin()));
-  }
-  return best;
+Schedule make_for_transfers(const Generator& generator, const ScheduleRequest& request, const Scenario& scenario) {
+  if (scenario.network.model == TransferModel::latency) return make_schedule(generator, request, scenario);
+  std::vector<Schedule> schedules = make_with_rivals(generator, request, scenario);
+  if (schedules.size() == 1) return std::move(schedules.front());
+  std::vector<Duration> lengths;
+  for (const Schedule& schedule : schedules) lengths.push_back(step_time_of(schedule, scenario));
+  return std::move(schedules[static_cast<std::size_t>(std::ranges::min_element(lengths) - lengths.begin())]);
 }
 
 void fit_update(const RunSpec& spec, const Schedule& schedule, Scenario& scenario, std::vector<std::string>& notes) {

@@ -79,7 +79,7 @@ Trial try_candidate(const Candidate& candidate, std::optional<std::vector<std::s
 std::vector<std::size_t> longest_first(const std::vector<Candidate>& candidates) {
   const auto effort = [&](std::size_t position) {
     const RunSpec& spec = candidates[position].spec;
-    const bool searches = spec.schedule && find_generator(*spec.schedule).searches;
+    const bool searches = spec.schedule && find_generator(*spec.schedule).searches();
     return std::pair{searches, spec.vpp ? spec.vpp->front() : 1};
   };
   std::vector<std::size_t> order(candidates.size());

@@ -167,7 +167,7 @@ Jitter jitter_of(const UnevenSpec& spec, std::size_t copies) {
 void note_far_search(Evaluation& run) {
   const Origin* const origin = run.graph.schedule().origin();
   const Scenario& scenario = run.graph.scenario();
-  if (origin == nullptr || !origin->generator->searches || scenario.network.model != TransferModel::latency ||
+  if (origin == nullptr || !origin->generator->searches() || scenario.network.model != TransferModel::latency ||
       !is_searched_within_limit(*origin, scenario))
     return;
   const auto is_far = [&](Duration bound) { return run.report.makespan > 2 * bound; };

@@ -65,7 +65,7 @@ Scenario Splits::scenario(const Layout& layout) {
 }
 
 bool Splits::searches() const {
-  return run_.schedule.origin() != nullptr && run_.schedule.origin()->generator->searches;
+  return run_.schedule.origin() != nullptr && run_.schedule.origin()->generator->searches();
 }
 
 Schedule Splits::schedule(const Scenario& scenario, bool tried) const {
@@ -73,7 +73,7 @@ Schedule Splits::schedule(const Scenario& scenario, bool tried) const {
   auto [generator, request] = *run_.schedule.origin();
   request.tries_smaller_limits = !tried;
   if (spec_.forward_only) return make_schedule(*generator, request, scenario).forwards();
-  return tried ? make_schedule(*generator, request, scenario) : make_shortest(*generator, request, scenario);
+  return make_for_transfers(*generator, request, scenario);
 }
 
 } // namespace ppsim

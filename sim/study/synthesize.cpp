@@ -12,10 +12,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
 
 #include "find_split.hpp"
 #include "link_stages.hpp"
+#include "named_orders.hpp"
 #include "pair_pieces.hpp"
 #include "splits.hpp"
 #include "synthesis_checks.hpp"
@@ -28,111 +28,6 @@ RunSpec with_order(const RunSpec& spec, Schedule schedule, std::string name) {
   RunSpec ordered = for_given_order(spec);
   ordered.order = std::make_shared<GivenOrder>(GivenOrder{std::move(schedule), std::move(name), "", {}});
   return ordered;
-}
-
-/// The orders of schedules by name that are of this placement, for a search to start from; and the best that fits.
-struct NamedOrders {
-  std::vector<synthesis::Order> orders;
-  std::vector<synthesis::PiecePlan> pieces = {}; ///< the same with pairs
-  std::optional<NamedOrder> best = {};
-  void name(std::string_view name, Duration length) {
-    if (!best || length < best->length) best = {std::string{name}, length};
-  }
-  /// With its pairs. False: it is not of these pieces, does not fit, or does not run.
-  bool add(const Schedule& schedule, std::span<const StageId> placement, std::span<const Pass> passes,
-           const synthesis::Pieces& of) {
-    std::optional<synthesis::Order> order = as_pieces(schedule, placement, passes, of);
-    std::optional<synthesis::PiecePlan> plan = order ? run(of, *std::move(order)) : std::nullopt;
-    if (!plan) return false;
-    orders.push_back(plan->plan.order);
-    pieces.push_back(*std::move(plan));
-    return true;
-  }
-};
-
-/// Nothing where tasks wait for each other in a circle.
-std::optional<Duration> length_of(bool by_interval, const synthesis::Instance& instance, const synthesis::Order& order,
-                                  const synthesis::Durations& durations) {
-  if (by_interval) {
-    const std::optional<synthesis::Interval> interval = synthesis::interval_of(instance, order);
-    return interval ? std::optional{Duration{interval->length}} : std::nullopt;
-  }
-  const std::optional<synthesis::Plan> plan = run(instance, order, durations);
-  return plan ? std::optional{Duration{plan->makespan}} : std::nullopt;
-}
-
-/// Whether each chunk's passes run by rising microbatch.
-bool is_by_microbatch(const Schedule& schedule) {
-  std::map<std::pair<std::size_t, Pass>, std::size_t> next;
-  for (const StageId stage : schedule.stage_ids())
-    for (const Task& task : schedule.stage(stage))
-      if (index(task.microbatch) != next[{task.chunk_index, task.pass}]++) return false;
-  return true;
-}
-
-/// What orders are sought for.
-struct Sought {
-  TaskGraph plain;
-  synthesis::Durations durations; ///< of each task, if microbatches differ
-  synthesis::Pieces pieces;
-  std::span<const Pass> passes;
-  bool by_interval = false;
-  [[nodiscard]] bool pairs() const { return !pieces.joints.empty(); }
-};
-
-/// `made`: what that schedule is by name.
-void add_named(const Sought& sought, std::string_view name, const Schedule& made, std::span<const StageId> placement,
-               NamedOrders& named) {
-  if (made.asynchronous()) return;
-  if (sought.pairs()) {
-    if (named.add(made, placement, sought.passes, sought.pieces))
-      named.name(name, Duration{named.pieces.back().plan.makespan});
-    return;
-  }
-  const synthesis::Instance& instance = sought.pieces.instance;
-  const Schedule schedule = made.taken_apart();
-  std::optional<synthesis::Order> order = as_order(schedule, placement, sought.passes);
-  if (!order || !fits(instance, *order)) return;
-  if (!sought.durations.empty() && !is_by_microbatch(schedule)) return; // it is not the order that would be timed
-  const bool is_as_made = as_schedule("", made.shape(), *order, sought.passes) == made; // no backward or pair was split
-  order = with_transfers(sought.plain, instance, sought.passes, *std::move(order));
-  if (!order) return;
-  const std::optional<Duration> length = length_of(sought.by_interval, instance, *order, sought.durations);
-  if (!length) return;
-  if (is_as_made) named.name(name, *length);
-  named.orders.push_back(std::move(*order));
-}
-
-NamedOrders named_orders(const RunSpec& spec, const Sought& sought) {
-  const std::vector<StageId> placement = placement_of(sought.plain.schedule());
-  NamedOrders named;
-  for (const Generator* const generator : generators()) {
-    ScheduleRequest request{.shape = sought.plain.schedule().shape()};
-    if (generator->takes("activation-limit")) request.activation_limit = spec.activation_limit;
-    try {
-      check_request(*generator, request);
-      if (generator->place(request) == placement)
-        add_named(sought, generator->name, make_schedule(*generator, request, sought.plain.scenario()), placement,
-                  named);
-    } catch (const Error&) { // it refuses the request, or has no room
-    }
-  }
-  return named;
-}
-
-void add_starts(const SynthesisRequest& request, const Sought& sought, NamedOrders& named) {
-  const Schedule& plain = sought.plain.schedule();
-  const std::vector<StageId> placement = placement_of(plain);
-  for (const Schedule& start : request.starts) {
-    if (start.shape() != plain.shape()) continue;
-    if (sought.pairs()) {
-      named.add(start, placement, sought.passes, sought.pieces);
-      continue;
-    }
-    std::optional<synthesis::Order> order = as_order(start, placement, sought.passes);
-    if (order) order = with_transfers(sought.plain, sought.pieces.instance, sought.passes, *std::move(order));
-    if (order) named.orders.push_back(*std::move(order));
-  }
 }
 
 /// "F0", "I0", "W0", ... "F0>1"
@@ -244,25 +139,20 @@ Duration simulated_length(Objective objective, const RunSpec& ordered) {
   }
 }
 
-RunSpec with_synthesized(const RunSpec& spec, const Sought& of, synthesis::Order order) {
-  const Shape& shape = of.plain.schedule().shape();
-  order.resize(shape.stages); // without the links' orders
-  return with_order(spec, as_schedule("synthesized", shape, order, of.passes), "synthesized order");
-}
-
-/// Takes one of `others` where it is shorter under the run's own transfer model, which the search did not use.
-void take_shortest_simulated(const RunSpec& spec, const Sought& of, const std::vector<synthesis::Order>& others,
-                             SynthesizedOrder& result) {
-  Duration shortest = simulated_length(result.objective, result.spec);
-  for (const synthesis::Order& other : others) {
-    if (!fits(result.instance, other)) continue;
-    RunSpec ordered = with_synthesized(spec, of, other);
+/// The shortest of what was found and what fits under the run's own transfer model, if the search used another.
+void run_shortest(const RunSpec& spec, std::vector<FittingSchedule> fitting, SynthesizedOrder& result) {
+  if (own_transfers(spec) == result.transfers) return;
+  result.simulated = simulated_length(result.objective, result.spec);
+  result.best_named.reset();
+  for (FittingSchedule& each : fitting) {
+    if (result.bound_of == Backwards::split && !splits_backward(each.schedule)) continue;
+    RunSpec ordered = with_order(spec, std::move(each.schedule), "synthesized order");
     const Duration length = simulated_length(result.objective, ordered);
-    if (length >= shortest) continue;
-    shortest = length;
+    const bool is_named = !each.name.empty() && length < Duration::max();
+    if (is_named && (!result.best_named || length < result.best_named->length)) result.best_named = {each.name, length};
+    if (length >= *result.simulated) continue;
+    result.simulated = length;
     result.spec = std::move(ordered);
-    result.found.plan = run(result.instance, other, of.durations).value();
-    result.length = result.makespan = Duration{result.found.plan->makespan};
   }
 }
 
@@ -285,9 +175,12 @@ SynthesizedOrder synthesize_split(const RunSpec& spec, const SynthesisRequest& r
   check_room(spec, placement, plain, passes.size(), result.instance); // first: static bytes may be beyond the limit
   if (!durations.empty()) use_means(spec, request, by_interval, durations, result);
   if (const auto fault = fault_of(result.instance)) throw cannot_be_searched(spec, *fault, result.transfers);
-  NamedOrders named = named_orders(spec, of);
+  const auto go_on = [&](Duration best) {
+    return !request.go_on || request.go_on(placement, {.makespan = best.count(), .bound = 0});
+  };
+  NamedOrders named = named_orders(spec, of, go_on);
   result.best_named = std::move(named.best);
-  add_starts(request, of, named);
+  add_starts(spec, request, of, named);
   synthesis::SearchOptions options{.effort = request.effort,
                                    .seed = request.seed,
                                    .gap_ppm = request.gap_ppm,
@@ -300,6 +193,7 @@ SynthesizedOrder synthesize_split(const RunSpec& spec, const SynthesisRequest& r
     const auto order = search_with_pairs(pieces, std::move(named.pieces), std::move(options), result);
     if (order)
       result.spec = with_order(spec, as_schedule("synthesized", shape, *order, passes, pieces), "synthesized order");
+    if (order) run_shortest(spec, std::move(named.fitting), result);
     return result;
   }
   if (result.instance.stages() > shape.stages)
@@ -311,9 +205,9 @@ SynthesizedOrder synthesize_split(const RunSpec& spec, const SynthesisRequest& r
   std::optional<synthesis::Order> order =
       by_interval ? search_interval(spec, options, result) : search_makespan(options, durations, result);
   if (!order) return result;
-  result.spec = with_synthesized(spec, of, *std::move(order));
-  const TransferModel own = spec.transfer.value_or(TransferModel::latency);
-  if (own != result.transfers && !by_interval) take_shortest_simulated(spec, of, options.starts, result);
+  order->resize(shape.stages);
+  result.spec = with_order(spec, as_schedule("synthesized", shape, *order, passes), "synthesized order");
+  run_shortest(spec, std::move(named.fitting), result);
   return result;
 }
 
@@ -377,6 +271,12 @@ std::vector<std::string> notes_on(const RunSpec& spec, const SynthesisRequest& r
     notes.push_back(fmt::format("{}: the halves of the backward are not given, assuming equal halves; "
                                 "`input-grad` gives one of them, `no-split` keeps backwards whole",
                                 spec.place_of("backward")));
+  const auto has_other_chunks = [&](const ChunkPlacement& each) { return each.vpp != request.placements.front().vpp; };
+  if (spec.activation_limit && std::ranges::any_of(request.placements, has_other_chunks))
+    notes.push_back(
+        fmt::format("{}: counts activations of a chunk, so placements with fewer chunks per stage have more "
+                    "memory; `activation-bytes` and `memory-limit` compare all in the same memory",
+                    spec.place_of("activation-limit")));
   if (spec.optimizer_step == OptimizerStep::per_stage && request.objective == Objective::makespan)
     notes.push_back(
         fmt::format("{}: stages do not meet between steps, but this search minimizes the makespan of one step; "
@@ -485,13 +385,8 @@ Synthesis synthesize(const RunSpec& spec, const SynthesisRequest& request) {
   if (std::ranges::count(synthesis.orders, Backwards::split, &SynthesizedOrder::bound_of) > 0)
     synthesis.notes.emplace_back("the bound is of orders with split backwards; whole ones, which `no-split` searches, "
                                  "can be shorter with `overhead`, and hold less with `recompute`");
-  const TransferModel transfers = spec.transfer.value_or(TransferModel::latency);
-  const bool as_sought =
-      std::ranges::all_of(synthesis.orders, [&](const auto& order) { return order.transfers == transfers; });
-  if (!as_sought && synthesis.orders.size() > 1)
-    for (SynthesizedOrder& order : synthesis.orders) order.simulated = simulated_length(order.objective, order.spec);
   std::ranges::stable_sort(synthesis.orders, {}, [](const SynthesizedOrder& order) {
-    return std::pair{order.simulated.value_or(order.length), order.length};
+    return std::pair{order.run_length(), order.length};
   });
   return synthesis;
 }

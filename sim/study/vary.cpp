@@ -136,7 +136,7 @@ Varied vary(const RunSpec& given, const VaryOptions& options, const Watch& watch
   std::vector<Notes> last_notes(names.size());
   std::deque<KnownOrders> known; // they do not move
   for (const Candidate& candidate : *first)
-    known.emplace_back(candidate.spec.schedule && find_generator(*candidate.spec.schedule).searches, axis,
+    known.emplace_back(candidate.spec.schedule && find_generator(*candidate.spec.schedule).searches(), axis,
                        points_of(axis, options));
   const Sampler sample = [&](std::size_t line, std::int64_t value) {
     const auto candidates = by_value.at(value);

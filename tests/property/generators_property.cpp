@@ -84,7 +84,7 @@ TEST_CASE("No order of a schedule deadlocks, whatever the shape") {
   for (const Generator* generator : generators())
     for (std::size_t stages = 1; stages <= 10; ++stages)
       for (std::size_t microbatches = 1; microbatches <= 40;
-           microbatches += generator->searches && microbatches > 2 ? stages + 1 : 1) {
+           microbatches += generator->searches() && microbatches > 2 ? stages + 1 : 1) {
         const std::size_t vpp = generator->vpp.multiple > 0
                                     ? generator->vpp.multiple * (1 + (stages + microbatches) % 3)
                                     : generator->vpp.standard;

@@ -166,6 +166,7 @@ Json report_head(const TaskGraph& graph, const Timeline& timeline, const RunRepo
   json["closed_form"] = report.closed_form ? Json{{report.closed_form->metric, report.closed_form->value},
                                                   {"formula", report.closed_form->formula}}
                                            : Json(nullptr);
+  if (report.bound) json["lower_bound_ns"] = report.bound->makespan.count();
   json["what_if"] = {{"no_communication_ns", optional_ns(report.what_if.no_communication)},
                      {"equal_stages_ns", optional_ns(report.what_if.equal_stages)},
                      {"no_recompute_ns", optional_ns(report.what_if.no_recompute)}};

@@ -24,8 +24,10 @@ Json order_json(const SynthesizedOrder& order) {
             {"bound_of", to_string(order.bound_of)},
             {"effort", order.found.effort}};
   json[length] = order.length.count();
+  if (order.simulated) json["simulated_ns"] = order.deadlocks() ? Json{} : Json(order.simulated->count());
   json["best_named"] = order.best_named
-                           ? Json{{"schedule", order.best_named->name}, {length, order.best_named->length.count()}}
+                           ? Json{{"schedule", order.best_named->name},
+                                  {order.simulated ? "simulated_ns" : length, order.best_named->length.count()}}
                            : Json{};
   json["progress"] = list_of(order.found.history, [length](const synthesis::Milestone& at) {
     return Json{{"steps", at.steps}, {length, at.makespan}, {"lower_bound_ns", at.bound}};

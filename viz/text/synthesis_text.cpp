@@ -24,11 +24,14 @@ std::string proof_words(const SynthesizedOrder& order) {
 
 std::string named_words(const SynthesizedOrder& order) {
   if (!order.best_named) return "no schedule by name has this placement and fits";
-  const Duration over = order.best_named->length - order.length;
+  const Duration over = order.best_named->length - order.run_length();
   if (over == Duration{0}) return fmt::format("{} takes as long", order.best_named->name);
-  const bool is_more = over > Duration{0}; // less: another order is shorter with the requested transfers
-  return fmt::format("{} takes {} ({:.1f} % {})", order.best_named->name, format_duration(order.best_named->length),
-                     100 * fraction(is_more ? over : -over, order.length), is_more ? "more" : "less, by latency");
+  return fmt::format("{} takes {} ({:.1f} % more)", order.best_named->name, format_duration(order.best_named->length),
+                     100 * fraction(over, order.run_length()));
+}
+
+std::string simulated_words(const SynthesizedOrder& order) {
+  return order.deadlocks() ? "deadlocks" : format_duration(order.run_length());
 }
 
 /// Kind of the lengths; all have the same objective.
@@ -43,17 +46,14 @@ std::string_view length_name(std::span<const FrontPoint> front) {
 std::string synthesis_text(const Synthesis& synthesis, const RunReport& simulated) {
   std::string text;
   for (const SynthesizedOrder& order : synthesis.orders) {
-    text += fmt::format("  {:<10}  {}; {}\n  {:<10}  {}\n", order.placement.name, format_duration(order.length),
-                        proof_words(order), "", named_words(order));
-    if (order.simulated)
-      text += fmt::format("  {:<10}  {}\n", "",
-                          *order.simulated == Duration::max()
-                              ? "deadlocks with the requested transfers"
-                              : format_duration(*order.simulated) + " with the requested transfers");
+    text += fmt::format("  {:<10}  {}{}; {}\n", order.placement.name, format_duration(order.length),
+                        order.simulated ? " with transfers by latency" : "", proof_words(order));
+    if (order.simulated) text += fmt::format("  {:<10}  {} with the requested transfers\n", "", simulated_words(order));
+    text += fmt::format("  {:<10}  {}\n", "", named_words(order));
   }
   const SynthesizedOrder& best = synthesis.orders.front();
   const Duration as_simulated = length_of(best.objective, simulated);
-  if (as_simulated != best.length)
+  if (as_simulated != best.run_length() && !best.deadlocks())
     text +=
         fmt::format("  {:<10}  {} with the transfers and updates simulated below\n", "", format_duration(as_simulated));
   return text;
@@ -72,8 +72,9 @@ std::string front_text(std::span<const FrontPoint> front, const Axis& axis) {
     const std::string named =
         order.best_named ? fmt::format("{} {}", order.best_named->name, format_duration(order.best_named->length))
                          : "-";
-    text += fmt::format("{:>10}  {:>10}  {:>5.2f} %  {:<9}  {}\n", format_duration(order.length),
-                        format_duration(order.bound), 100 * order.gap(), order.placement.name, named);
+    const double gap = fraction(order.run_length() - order.bound, order.bound);
+    text += fmt::format("{:>10}  {:>10}  {:>7}  {:<9}  {}\n", simulated_words(order), format_duration(order.bound),
+                        order.deadlocks() ? "-" : fmt::format("{:.2f} %", 100 * gap), order.placement.name, named);
   }
   return text;
 }

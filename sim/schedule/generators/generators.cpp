@@ -216,6 +216,7 @@ void check_request(const Generator& generator, const ScheduleRequest& request) {
 Schedule make_schedule(const Generator& generator, const ScheduleRequest& request, const Scenario& scenario) {
   check_request(generator, request);
   const auto made = [&] {
+    if (generator.searches()) return std::move(generator.search(request, scenario, false).front());
     if (generator.make != nullptr) return generator.make(request, scenario);
     ScheduleBuilder builder{std::string{generator.name}, request.shape};
     for (std::size_t stage = 0; stage < request.shape.stages; ++stage) {
@@ -227,6 +228,16 @@ Schedule make_schedule(const Generator& generator, const ScheduleRequest& reques
   return made().with_origin(std::make_shared<const Origin>(Origin{&generator, request}));
 }
 
+std::vector<Schedule> make_with_rivals(const Generator& generator, const ScheduleRequest& request,
+                                       const Scenario& scenario) {
+  if (!generator.searches()) return {make_schedule(generator, request, scenario)};
+  check_request(generator, request);
+  std::vector<Schedule> schedules = generator.search(request, scenario, true);
+  const auto origin = std::make_shared<const Origin>(Origin{&generator, request});
+  for (Schedule& schedule : schedules) schedule = std::move(schedule).with_origin(origin);
+  return schedules;
+}
+
 Schedule make_schedule(const Generator& generator, const ScheduleRequest& request) {
   check_request(generator, request); // before a scenario is made for it
   return make_schedule(generator, request,
@@ -236,7 +247,7 @@ Schedule make_schedule(const Generator& generator, const ScheduleRequest& reques
 const Generator* generator_of(const Schedule& schedule) {
   if (schedule.shape().shared > 0) return nullptr; // which stages share a position is an option
   for (const Generator* generator : generators()) {
-    if (generator->searches || generator->name == "sequential")
+    if (generator->searches() || generator->name == "sequential")
       continue; // with one microbatch all orders are sequential
     try {
       const Schedule made = make_schedule(*generator, {.shape = schedule.shape()});

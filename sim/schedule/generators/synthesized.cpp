@@ -137,22 +137,15 @@ private:
   std::vector<std::int64_t> most_;  // by stage: all activations
 };
 
-} // namespace
-
-std::vector<Schedule> fitting(std::string_view name, const DispatchInput& input, const Scenario& scenario,
-                              std::span<const Rival> rivals) {
-  const std::span<const Pass> passes = sequence_passes(true);
-  std::vector<Schedule> schedules;
-  Dispatch board{input};
-  for (const Rival& rival : rivals) {
-    const Schedule made = make_schedule(*rival.generator, {.shape = input.shape}, scenario);
-    const std::optional<synthesis::Order> order = as_order(made, placement_of(input), passes);
-    if (!order) continue;
-    Schedule schedule = as_schedule(name, input.shape, *order, passes);
-    if (board.follow(schedule)) schedules.push_back(std::move(schedule));
-  }
-  return schedules;
+void make_rival(Rival& rival, const Shape& shape, const Scenario& scenario, std::span<const StageId> placement) {
+  if (rival.is_made) return;
+  const Schedule made = make_schedule(*rival.generator, {.shape = shape}, scenario);
+  rival.order = as_order(made, placement, sequence_passes(true));
+  rival.whole = as_order(made, placement, sequence_passes(false));
+  rival.is_made = true;
 }
+
+} // namespace
 
 Plan better_plan(const DispatchInput& input, const ScheduleRequest& request, const Scenario& scenario, Plan plan,
                  std::span<Rival> rivals) {
@@ -169,9 +162,7 @@ Plan better_plan(const DispatchInput& input, const ScheduleRequest& request, con
     if (!rival.is_made && !by_span && rival.activations &&
         !may_be_shorter(dispatch_input(scenario, placement, *rival.activations), plan.score.makespan))
       continue;
-    if (!rival.is_made)
-      rival.order = as_order(make_schedule(*rival.generator, {.shape = shape}, scenario), placement, passes);
-    rival.is_made = true;
+    make_rival(rival, shape, scenario, placement);
     offer(rival.order);
   }
   const std::int64_t good_enough = good_enough_ppm(input);
@@ -214,6 +205,24 @@ Plan best_within(const DispatchInput& input, const ScheduleRequest& request, con
   const std::int64_t end = usual.value_or(Dispatch::never);
   for (auto less = rooms.after(whole); less && *less < end && search_in(rooms.with(*less));) less = rooms.after(*less);
   return plan;
+}
+
+std::vector<Schedule> to_schedules(std::string_view name, const DispatchInput& input, const Scenario& scenario,
+                                   const Plan& plan, std::span<Rival> rivals, bool all) {
+  const Shape& shape = input.shape;
+  std::vector<Schedule> schedules{to_schedule(name, shape, plan)};
+  if (!all) return schedules;
+  Dispatch board{input};
+  for (Rival& rival : rivals) {
+    make_rival(rival, shape, scenario, placement_of(input));
+    if (!rival.order) continue;
+    Schedule split = as_schedule(name, shape, *rival.order, sequence_passes(true));
+    if (!board.follow(split)) continue;
+    schedules.push_back(std::move(split));
+    // in each stage's order whole backwards hold no more
+    if (rival.whole) schedules.push_back(as_schedule(name, shape, *rival.whole, sequence_passes(false)));
+  }
+  return schedules;
 }
 
 } // namespace ppsim::generator

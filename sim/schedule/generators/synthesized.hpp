@@ -19,11 +19,8 @@ struct Rival {
   std::optional<std::size_t> activations = {};
   bool is_made = false;
   std::optional<synthesis::Order> order = {}; ///< once it is made; none if it is not one of microbatches in order
+  std::optional<synthesis::Order> whole = {}; ///< the same with whole backwards, if it has no others
 };
-
-/// Those of `rivals` that fit, with split backwards, as schedules called `name`.
-[[nodiscard]] std::vector<Schedule> fitting(std::string_view name, const DispatchInput& input, const Scenario& scenario,
-                                            std::span<const Rival> rivals);
 
 /// `plan`, or a better one of the same placement within the same limit: that of a rival; or, where all these are above
 /// a first bound (of one chunk per stage by more than 4 %; in a V with equal tasks and short transfers by more than 20
@@ -39,5 +36,11 @@ struct Rival {
 /// takes its optimizer step by itself there is this room alone.
 [[nodiscard]] Plan best_within(const DispatchInput& input, const ScheduleRequest& request, const Scenario& scenario,
                                const std::function<Plan(const DispatchInput&)>& search, std::span<Rival> rivals);
+
+/// The schedule called `name` of that plan. `all`: and of each rival that fits, with split backwards and as it is by
+/// name.
+[[nodiscard]] std::vector<Schedule> to_schedules(std::string_view name, const DispatchInput& input,
+                                                 const Scenario& scenario, const Plan& plan, std::span<Rival> rivals,
+                                                 bool all);
 
 } // namespace ppsim::generator

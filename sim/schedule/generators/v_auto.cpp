@@ -23,43 +23,31 @@ Plan searched(const DispatchInput& input) {
   return search_v(input, holds_zero_bubble(input) ? 0 : 3'000'000);
 }
 
-std::array<Rival, 4> rivals(const Shape& shape) {
-  return {Rival{&zb_v::definition}, Rival{&hanayo::definition}, Rival{&v_half::definition, v_half_limit(shape)},
-          Rival{&v_min::definition, v_min_limit(shape)}};
-}
-
-DispatchInput input_of(const ScheduleRequest& request, const Scenario& scenario) {
-  return limited_input(request, scenario, wave_placement(request.shape), 2 * request.shape.stages);
-}
-
 } // namespace
 
 const Generator definition{
     .name = "v-auto",
     .placement = "v",
     .summary = "a V of two chunks per stage by search: follows costs, transfers and a memory limit",
-    .promise =
-        "never more memory than the limit; no step longer than that of zb-v, hanayo, v-half and v-min where they fit "
-        "(whole backwards can hold less with recomputation, pay an overhead once, and be shorter with blocking "
-        "transfers); with transfers by latency, up to some 1500 tasks, a higher activation limit makes no step longer, "
-        "except with an optimizer step per stage; a note if the makespan is more than twice the proven bound; span no "
-        "longer than the published ZB-V heuristic's, unless the step is shorter",
+    .promise = "never more memory than the limit; in training, without slow copies, no step longer than that of zb-v, "
+               "hanayo, v-half and v-min where they fit (with transfers by latency whole backwards can hold less with "
+               "recomputation, and pay an overhead once); with those, up to some 1500 tasks, a higher activation limit "
+               "makes no step longer, except with an optimizer step per stage; a note if the makespan is more than "
+               "twice the proven bound; span no longer than the published ZB-V heuristic's, unless the step is shorter",
     .constraints = "two chunks per stage; any m >= 1; the limit holds one activation of each chunk",
     .source = "Qi et al., arXiv 2405.15362",
     .options = "activation-limit",
     .vpp = {.standard = 2, .multiple = 0},
-    .searches = true,
     .refuse = refuse_small_limit,
     .place = wave_placement,
-    .make =
-        [](const ScheduleRequest& request, const Scenario& scenario) {
-          std::array others = rivals(request.shape);
-          return to_schedule("v-auto", request.shape,
-                             best_within(input_of(request, scenario), request, scenario, searched, others));
-        },
-    .rivals =
-        [](const ScheduleRequest& request, const Scenario& scenario) {
-          return fitting("v-auto", input_of(request, scenario), scenario, rivals(request.shape));
-        }};
+    .search = [](const ScheduleRequest& request, const Scenario& scenario, bool all) {
+      const Shape& shape = request.shape;
+      const DispatchInput input = limited_input(request, scenario, wave_placement(shape), 2 * shape.stages);
+      std::array<Rival, 4> rivals{Rival{&zb_v::definition}, Rival{&hanayo::definition},
+                                  Rival{&v_half::definition, v_half_limit(shape)},
+                                  Rival{&v_min::definition, v_min_limit(shape)}};
+      const Plan plan = best_within(input, request, scenario, searched, rivals);
+      return to_schedules("v-auto", input, scenario, plan, rivals, all);
+    }};
 
 } // namespace ppsim::generator::v_auto

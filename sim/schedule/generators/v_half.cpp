@@ -14,15 +14,9 @@ const Generator definition{.name = "v-half",
                            .constraints = "two chunks per stage; any m >= 1",
                            .source = "Qi et al., arXiv 2405.15362",
                            .vpp = {.standard = 2, .multiple = 0},
-                           .searches = true,
                            .place = wave_placement,
-                           .make =
-                               [](const ScheduleRequest& request, const Scenario& scenario) {
-                                 return search_within("v-half", request.shape, scenario, v_half_limit(request.shape));
-                               },
-                           .rivals =
-                               [](const ScheduleRequest& request, const Scenario& scenario) {
-                                 return rivals_within("v-half", request.shape, scenario, v_half_limit(request.shape));
-                               }};
+                           .search = [](const ScheduleRequest& request, const Scenario& scenario, bool all) {
+                             return search_within("v-half", request.shape, scenario, v_half_limit(request.shape), all);
+                           }};
 
 } // namespace ppsim::generator::v_half

@@ -210,10 +210,6 @@ private:
   std::vector<Plan> starts_; // best first
 };
 
-std::array<Rival, 2> named_rivals() {
-  return {Rival{&zb_v::definition}, Rival{&hanayo::definition}};
-}
-
 } // namespace
 
 Plan search_v(const DispatchInput& input, std::size_t placements) {
@@ -227,15 +223,12 @@ Plan search_v(const DispatchInput& input, std::size_t placements) {
   return fits && board.score() < plan.score ? Plan{board.steps(), board.score()} : plan;
 }
 
-Schedule search_within(std::string_view name, const Shape& shape, const Scenario& scenario, std::size_t activations) {
-  std::array rivals = named_rivals();
+std::vector<Schedule> search_within(std::string_view name, const Shape& shape, const Scenario& scenario,
+                                    std::size_t activations, bool all) {
+  std::array<Rival, 2> rivals{Rival{&zb_v::definition}, Rival{&hanayo::definition}};
   const DispatchInput input = dispatch_input(scenario, wave_placement(shape), activations);
-  return to_schedule(name, shape, better_plan(input, {.shape = shape}, scenario, search_v(input, 250'000), rivals));
-}
-
-std::vector<Schedule> rivals_within(std::string_view name, const Shape& shape, const Scenario& scenario,
-                                    std::size_t activations) {
-  return fitting(name, dispatch_input(scenario, wave_placement(shape), activations), scenario, named_rivals());
+  const Plan plan = better_plan(input, {.shape = shape}, scenario, search_v(input, 250'000), rivals);
+  return to_schedules(name, input, scenario, plan, rivals, all);
 }
 
 } // namespace ppsim::generator

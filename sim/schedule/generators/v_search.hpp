@@ -23,12 +23,9 @@ constexpr std::size_t v_min_limit(const Shape& shape) {
   return 2 * ((shape.stages + 1) / 3) + 2;
 }
 
-/// The schedule called `name` of such a plan that holds at most so many activations on each stage, or of another
-/// schedule in a V, if that is shorter.
-[[nodiscard]] Schedule search_within(std::string_view name, const Shape& shape, const Scenario& scenario,
-                                     std::size_t activations);
-/// Those other schedules that hold no more.
-[[nodiscard]] std::vector<Schedule> rivals_within(std::string_view name, const Shape& shape, const Scenario& scenario,
-                                                  std::size_t activations);
+/// to_schedules() of such a plan that holds at most so many activations on each stage, or of another schedule in a V,
+/// if that is shorter.
+[[nodiscard]] std::vector<Schedule> search_within(std::string_view name, const Shape& shape, const Scenario& scenario,
+                                                  std::size_t activations, bool all);
 
 } // namespace ppsim::generator

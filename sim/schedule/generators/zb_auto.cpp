@@ -158,20 +158,13 @@ Plan searched(const DispatchInput& input, const ScheduleRequest& request, const 
   return best.plan();
 }
 
-std::array<Rival, 4> rivals() {
-  return {Rival{&zb_h1::definition}, Rival{&zb_h2::definition}, Rival{&one_f_one_b::definition},
-          Rival{&gpipe::definition}};
-}
-
-DispatchInput input_of(const ScheduleRequest& request, const Scenario& scenario) {
-  return limited_input(request, scenario, loop_placement(request.shape), request.shape.stages);
-}
-
-Schedule make(const ScheduleRequest& request, const Scenario& scenario) {
-  std::array others = rivals();
-  const auto search = [&](const DispatchInput& room) { return searched(room, request, scenario); };
-  return to_schedule("zb-auto", request.shape,
-                     best_within(input_of(request, scenario), request, scenario, search, others));
+std::vector<Schedule> search(const ScheduleRequest& request, const Scenario& scenario, bool all) {
+  const DispatchInput input = limited_input(request, scenario, loop_placement(request.shape), request.shape.stages);
+  std::array<Rival, 4> rivals{Rival{&zb_h1::definition}, Rival{&zb_h2::definition}, Rival{&one_f_one_b::definition},
+                              Rival{&gpipe::definition}};
+  const auto in_room = [&](const DispatchInput& room) { return searched(room, request, scenario); };
+  const Plan plan = best_within(input, request, scenario, in_room, rivals);
+  return to_schedules("zb-auto", input, scenario, plan, rivals, all);
 }
 
 } // namespace
@@ -180,20 +173,15 @@ const Generator definition{
     .name = "zb-auto",
     .placement = "loop",
     .summary = "zero bubble by search: follows costs, transfers and a memory limit",
-    .promise =
-        "never more memory than the limit; no step longer than that of zb-h1, zb-h2, 1f1b and gpipe where they fit "
-        "(whole backwards can hold less with recomputation, pay an overhead once, and be shorter with blocking "
-        "transfers); with transfers by latency, up to some 1500 tasks, a higher activation limit makes no step longer, "
-        "except with an optimizer step per stage; a note if the makespan is more than twice the proven bound; span no "
-        "longer than the published heuristic's, unless the step is shorter",
+    .promise = "never more memory than the limit; in training, without slow copies, no step longer than that of zb-h1, "
+               "zb-h2, 1f1b and gpipe where they fit (with transfers by latency whole backwards can hold less with "
+               "recomputation, and pay an overhead once); with those, up to some 1500 tasks, a higher activation limit "
+               "makes no step longer, except with an optimizer step per stage; a note if the makespan is more than "
+               "twice the proven bound; span no longer than the published heuristic's, unless the step is shorter",
     .constraints = "one chunk per stage; any m >= 1; the limit holds at least one activation",
     .source = "Qi et al., arXiv 2401.10241, section 3.1",
     .options = "activation-limit",
-    .searches = true,
     .refuse = refuse_small_limit,
-    .make = make,
-    .rivals = [](const ScheduleRequest& request, const Scenario& scenario) {
-      return fitting("zb-auto", input_of(request, scenario), scenario, rivals());
-    }};
+    .search = search};
 
 } // namespace ppsim::generator::zb_auto

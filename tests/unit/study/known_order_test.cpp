@@ -49,7 +49,7 @@ std::size_t check_all(const Rows& known, const Rows& asked) {
     INFO(before[i].name);
     std::optional<Evaluation> first = try_run(before[i].spec);
     const std::optional<Evaluation> own = try_run(after[i].spec);
-    if (!first || !own || find_generator(*before[i].spec.schedule).searches) continue;
+    if (!first || !own || find_generator(*before[i].spec.schedule).searches()) continue;
     const auto order = KnownOrder::of(*std::move(first));
     const auto sample = order ? order->sample(after[i].spec) : std::nullopt;
     if (!sample) continue;

@@ -20,7 +20,8 @@ public:
   Call& operator=(Call&&) = delete;
   /// Makes the next check_stop() throw. Callable from any thread.
   void stop() noexcept { stopped_.store(true, std::memory_order_relaxed); }
-  [[nodiscard]] bool is_stopped() const noexcept { return stopped_.load(std::memory_order_relaxed); }
+  /// Asked often, from any thread that works for it.
+  [[nodiscard]] virtual bool is_stopped() const { return stopped_.load(std::memory_order_relaxed); }
 
 private:
   std::atomic<bool> stopped_{false};

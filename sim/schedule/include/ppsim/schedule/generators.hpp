@@ -54,7 +54,6 @@ struct Generator {
   std::string_view source;       ///< the paper or code that the order follows
   std::string_view options = {}; ///< the schedule_options() that it accepts, comma-separated
   VppRule vpp = {};
-  bool searches = false; ///< the order depends on costs and memory; making it takes longer
   /// Adds the constraints that the request violates.
   void (*refuse)(const ScheduleRequest&, Problems&) = nullptr;
   /// The stage of each chunk (with replicas or two directions, that of microbatch 0). It does not depend on costs,
@@ -62,11 +61,13 @@ struct Generator {
   std::vector<StageId> (*place)(const ScheduleRequest&) = loop_placement;
   /// Adds the order of one stage, for orders whose stages do not depend on each other.
   void (*add_stage)(ScheduleBuilder&, const ScheduleRequest&, std::size_t stage) = nullptr;
-  /// Makes all other orders. Those that search use the scenario.
+  /// Makes all other orders that do not depend on costs and memory.
   Schedule (*make)(const ScheduleRequest&, const Scenario&) = nullptr;
-  /// Of those that search, which know only `latency`: schedules by name with this placement, with split backwards, that
-  /// fit into the same memory. Under other transfer models one of them can be shorter.
-  std::vector<Schedule> (*rivals)(const ScheduleRequest&, const Scenario&) = nullptr;
+  /// Searches for an order by costs and memory, which takes longer. The first is the best with transfers by `latency`.
+  /// `rivals`: then come schedules by name of this placement that fit into the same memory; with other transfers one of
+  /// them can be shorter.
+  std::vector<Schedule> (*search)(const ScheduleRequest&, const Scenario&, bool rivals) = nullptr;
+  [[nodiscard]] bool searches() const { return search != nullptr; }
   /// The closed form at these costs under `latency`; none if it is unknown.
   std::optional<ClosedForm> (*closed_form)(const ScheduleRequest&, const UniformCosts&) = nullptr;
   /// Whether it accepts this one of schedule_options().
@@ -89,7 +90,10 @@ void check_request(const Generator& generator, const ScheduleRequest& request);
 /// Checks the request and makes the schedule for these costs.
 [[nodiscard]] Schedule make_schedule(const Generator& generator, const ScheduleRequest& request,
                                      const Scenario& scenario);
-/// The same for equal stages (F 1 ms, B 2 ms, no transfer time), for orders that do not depend on costs.
+/// Checks the request and makes what Generator::search() does with rivals; of others, the schedule.
+[[nodiscard]] std::vector<Schedule> make_with_rivals(const Generator& generator, const ScheduleRequest& request,
+                                                     const Scenario& scenario);
+/// As make_schedule(), for equal stages (F 1 ms, B 2 ms, no transfer time), for orders that do not depend on costs.
 [[nodiscard]] Schedule make_schedule(const Generator& generator, const ScheduleRequest& request);
 /// The generator that makes this order with default options; null if there is none. Does not try generators that
 /// search.

@@ -23,10 +23,10 @@ void fit_update(const RunSpec& spec, const Schedule& schedule, Scenario& scenari
 /// Notes for users about settings that are allowed but probably unintended.
 [[nodiscard]] std::vector<std::string> cautions(const RunSpec& spec, const BuiltRun& run);
 
-/// As make_schedule(); of a schedule that searches, under other transfer models than `latency`, the order of a rival
-/// if its step is shorter.
-[[nodiscard]] Schedule make_shortest(const Generator& generator, const ScheduleRequest& request,
-                                     const Scenario& scenario);
+/// As make_schedule(). Of what a generator that searches makes with rivals, it is the schedule whose step is shortest
+/// with the scenario's transfers, the first if all deadlock.
+[[nodiscard]] Schedule make_for_transfers(const Generator& generator, const ScheduleRequest& request,
+                                          const Scenario& scenario);
 
 /// Makes the schedule, or uses the given one, then distributes the costs over its chunks. Throws Error with every
 /// conflict. `known`, if not null, replaces a schedule that an equal request would make.

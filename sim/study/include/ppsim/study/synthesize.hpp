@@ -59,19 +59,20 @@ struct SynthesisRequest {
 /// A schedule by name, with the same placement and within the same memory.
 struct NamedOrder {
   std::string name;
-  Duration length{0}; ///< as `length` below
+  Duration length{0}; ///< as SynthesizedOrder::run_length()
 };
 
 /// What came of one placement.
 struct SynthesizedOrder {
   ChunkPlacement placement;
-  RunSpec spec; ///< the run with this order: evaluate() simulates it
+  RunSpec spec; ///< the run with this order, or with a shorter one where `simulated` is set: evaluate() simulates it
   Objective objective = Objective::makespan;
   TransferModel transfers = TransferModel::latency; ///< the model of the search: `latency` or `link`
   Duration length{0};   ///< the objective of this order, under `transfers`, with what follows the tasks at least
   Duration makespan{0}; ///< the same, of one step
   Duration bound{0};    ///< no order of this placement within this memory has a length below
-  std::optional<Duration> simulated = {}; ///< length under the run's transfer model, where placements are ranked by it
+  std::optional<Duration> simulated = {}; ///< length under the run's transfer model, if that is another, of the
+                                          ///< shortest of what was found and schedules by name; max() if all deadlock
   std::optional<NamedOrder> best_named;
   std::optional<Balance> balance = {}; ///< where the split was sought too: `bound` is of the one that was found
   synthesis::Instance instance;        ///< what the order was sought for; links follow the stages
@@ -85,6 +86,8 @@ struct SynthesizedOrder {
   synthesis::Found found;              ///< of `instance`, or the span_instance() of that stage; `history` has lengths
   std::vector<std::string> sequence_names; ///< "F0", by chunk, and "F0>1" for transfers: for people
   [[nodiscard]] double gap() const { return fraction(length - bound, bound); }
+  [[nodiscard]] Duration run_length() const { return simulated.value_or(length); }
+  [[nodiscard]] bool deadlocks() const { return simulated == Duration::max(); }
 };
 
 /// The objective in a simulation.
