@@ -165,6 +165,7 @@ Schedule make_for_transfers(const Generator& generator, const ScheduleRequest& r
   std::vector<Schedule> schedules = make_with_rivals(generator, request, scenario);
   if (schedules.size() == 1) return std::move(schedules.front());
   std::vector<Duration> lengths;
+  lengths.reserve(schedules.size());
   for (const Schedule& schedule : schedules) lengths.push_back(step_time_of(schedule, scenario));
   return std::move(schedules[static_cast<std::size_t>(std::ranges::min_element(lengths) - lengths.begin())]);
 }

@@ -3,6 +3,7 @@
 
 #include "ppsim/base/call.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -16,7 +17,7 @@ public:
   explicit SearchCall(std::function<bool()> go_on) : outer_{current_call()}, go_on_{std::move(go_on)} {}
 
   [[nodiscard]] bool is_stopped() const override {
-    if (Call::is_stopped() || (outer_ != nullptr && outer_->is_stopped())) return true;
+    if (ended_ || Call::is_stopped() || (outer_ != nullptr && outer_->is_stopped())) return true;
     const std::unique_lock lock{asking_, std::try_to_lock};
     if (!lock || ++checks_ % checks_per_question != 0) return false;
     const CallScope outside{outer_};
@@ -24,10 +25,7 @@ public:
     return ended_;
   }
   /// Not the call around it.
-  [[nodiscard]] bool has_ended() const {
-    const std::scoped_lock lock{asking_};
-    return ended_;
-  }
+  [[nodiscard]] bool has_ended() const { return ended_; }
 
 private:
   static constexpr std::uint64_t checks_per_question = 256;
@@ -36,7 +34,7 @@ private:
   std::function<bool()> go_on_;
   mutable std::mutex asking_;
   mutable std::uint64_t checks_ = 0;
-  mutable bool ended_ = false;
+  mutable std::atomic<bool> ended_{false};
 };
 
 } // namespace ppsim

@@ -145,12 +145,12 @@ void run_shortest(const RunSpec& spec, std::vector<FittingSchedule> fitting, Syn
   result.simulated = simulated_length(result.objective, result.spec);
   result.best_named.reset();
   for (FittingSchedule& each : fitting) {
-    if (result.bound_of == Backwards::split && !splits_backward(each.schedule)) continue;
     RunSpec ordered = with_order(spec, std::move(each.schedule), "synthesized order");
     const Duration length = simulated_length(result.objective, ordered);
     const bool is_named = !each.name.empty() && length < Duration::max();
     if (is_named && (!result.best_named || length < result.best_named->length)) result.best_named = {each.name, length};
     if (length >= *result.simulated) continue;
+    if (!result.found_schedule) result.found_schedule = result.spec.order->schedule;
     result.simulated = length;
     result.spec = std::move(ordered);
   }
@@ -238,20 +238,23 @@ SynthesizedOrder balance_synthesis(const RunSpec& spec, SynthesisRequest request
   if (start) first = start->found.plan->order;
   auto [balance, order] = find_split(spec, built, request, placement, std::move(first));
   balance.start_fits = start.has_value();
-  balance.start_step_time = start ? simulated_length(start->objective, start->spec) : Duration{0};
-  balance.step_time = balance.start_step_time;
+  const Duration start_length = start ? simulated_length(start->objective, start->spec) : Duration::max();
+  Duration length = start_length;
   RunSpec fixed = spec;
   fixed.layers.reset();
   fixed.layout = balance.layout;
   if (order) request.starts.push_back(as_schedule("", shape, *order, sequence_passes(request.splits_backward)));
   std::optional<SynthesizedOrder> found;
   if (!start || balance.changed()) found = synthesize_split(fixed, request, placement);
-  if (found && found->found.plan) balance.step_time = simulated_length(found->objective, found->spec);
-  if (start && balance.step_time >= balance.start_step_time) {
+  if (found && found->found.plan) length = simulated_length(found->objective, found->spec);
+  if (start && length >= start_length) {
     found = std::move(start);
     balance.layout = balance.start.layout;
-    balance.step_time = balance.start_step_time;
+    length = start_length;
   }
+  const auto unless_deadlock = [](Duration time) { return time == Duration::max() ? Duration{0} : time; };
+  balance.start_step_time = unless_deadlock(start_length);
+  balance.step_time = unless_deadlock(length);
   balance.fits = true;
   found->balance = std::move(balance);
   return *std::move(found);
@@ -402,7 +405,10 @@ std::vector<FrontPoint> synthesize_along(const RunSpec& spec, SynthesisRequest r
     try {
       point.synthesis = synthesize(with_value(fixed, field, value), request);
       request.starts.clear();
-      for (const SynthesizedOrder& order : point.synthesis.orders) request.starts.push_back(order.spec.order->schedule);
+      for (const SynthesizedOrder& order : point.synthesis.orders) {
+        request.starts.push_back(order.spec.order->schedule);
+        if (order.found_schedule) request.starts.push_back(*order.found_schedule);
+      }
     } catch (const Error& error) {
       if (error.code() != ExitCode::no) throw;
       point.refusal = error.problems().front().what;

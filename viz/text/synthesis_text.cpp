@@ -23,7 +23,9 @@ std::string proof_words(const SynthesizedOrder& order) {
 }
 
 std::string named_words(const SynthesizedOrder& order) {
-  if (!order.best_named) return "no schedule by name has this placement and fits";
+  if (!order.best_named)
+    return order.simulated ? "no schedule by name has this placement, fits and runs with these transfers"
+                           : "no schedule by name has this placement and fits";
   const Duration over = order.best_named->length - order.run_length();
   if (over == Duration{0}) return fmt::format("{} takes as long", order.best_named->name);
   return fmt::format("{} takes {} ({:.1f} % more)", order.best_named->name, format_duration(order.best_named->length),
@@ -32,6 +34,15 @@ std::string named_words(const SynthesizedOrder& order) {
 
 std::string simulated_words(const SynthesizedOrder& order) {
   return order.deadlocks() ? "deadlocks" : format_duration(order.run_length());
+}
+
+/// Of what runs; a bound of split backwards says nothing of whole ones.
+std::string gap_words(const SynthesizedOrder& order) {
+  const auto is_whole = [](const Task& task) { return task.pass == Pass::backward; };
+  const bool is_other =
+      order.bound_of == Backwards::split && std::ranges::any_of(order.spec.order->schedule.tasks(), is_whole);
+  if (order.deadlocks() || is_other) return "-";
+  return fmt::format("{:.2f} %", 100 * fraction(order.run_length() - order.bound, order.bound));
 }
 
 /// Kind of the lengths; all have the same objective.
@@ -72,9 +83,8 @@ std::string front_text(std::span<const FrontPoint> front, const Axis& axis) {
     const std::string named =
         order.best_named ? fmt::format("{} {}", order.best_named->name, format_duration(order.best_named->length))
                          : "-";
-    const double gap = fraction(order.run_length() - order.bound, order.bound);
     text += fmt::format("{:>10}  {:>10}  {:>7}  {:<9}  {}\n", simulated_words(order), format_duration(order.bound),
-                        order.deadlocks() ? "-" : fmt::format("{:.2f} %", 100 * gap), order.placement.name, named);
+                        gap_words(order), order.placement.name, named);
   }
   return text;
 }

@@ -338,6 +338,8 @@ private:
           fmt::format("layers per stage {}: {} is the best of {}", layers, start, counted(found.tried, "split")));
     else if (!found.fits)
       say("balance", fmt::format("layers per stage {}: no tried split fits; this one exceeds the limit least", layers));
+    else if (found.start_fits && found.start_step_time == Duration{0})
+      say("balance", fmt::format("layers per stage {}: {} deadlocks", layers, start));
     else if (found.start_fits)
       say("balance",
           fmt::format("layers per stage {}: {} less time than {} ({})", layers,

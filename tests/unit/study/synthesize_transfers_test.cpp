@@ -47,6 +47,7 @@ TEST_CASE("A synthesized order takes no longer than a named one, under any trans
     spec.input_grad = {draw.ms(2, 20)};
     spec.weight_grad = {draw.ms(2, 20)};
     spec.comm = {draw.ms(0, 15)};
+    if (i % 3 == 0) spec.overhead = draw.ms(1, 5);
     spec.activation_limit = (is_v ? 2 : 1) * draw.from(*spec.stages, 2 * *spec.stages);
     spec.transfer = i % 4 < 2 ? TransferModel::streams : TransferModel::blocking;
     const SynthesisRequest request{.placements = {find_chunk_placement(is_v ? "v" : "linear").value()}, .effort = 0};
@@ -54,6 +55,8 @@ TEST_CASE("A synthesized order takes no longer than a named one, under any trans
     const std::optional<RunReport> report = report_of(found.spec);
     CHECK(found.deadlocks() == !report);
     if (report) CHECK(found.run_length() == report->makespan);
+    CHECK(found.length >= found.bound);
+    if (found.bound_of == Backwards::any) CHECK(found.run_length() >= found.bound);
     if (report) CHECK(holds_at_most(*report, *spec.activation_limit));
     CHECK(check_certificate(certificate_of(found)).holds());
     const std::array<const char*, 3> linear{"zb-h1", "zb-h2", "1f1b"};

@@ -32,7 +32,7 @@ struct BalanceStart {
 struct Balance {
   BalanceStart start;
   Layout layout;
-  Duration start_step_time{0}; ///< zero if the start has no order because it does not fit
+  Duration start_step_time{0}; ///< zero if the start has no order because it does not fit, or deadlocks
   Duration step_time{0};
   bool start_fits = true;
   bool fits = true;

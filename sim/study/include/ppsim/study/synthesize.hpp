@@ -73,6 +73,7 @@ struct SynthesizedOrder {
   Duration bound{0};    ///< no order of this placement within this memory has a length below
   std::optional<Duration> simulated = {}; ///< length under the run's transfer model, if that is another, of the
                                           ///< shortest of what was found and schedules by name; max() if all deadlock
+  std::optional<Schedule> found_schedule = {}; ///< what was found, where `spec` has a shorter one
   std::optional<NamedOrder> best_named;
   std::optional<Balance> balance = {}; ///< where the split was sought too: `bound` is of the one that was found
   synthesis::Instance instance;        ///< what the order was sought for; links follow the stages
