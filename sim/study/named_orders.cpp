@@ -2,7 +2,6 @@
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/schedule/generators.hpp"
-#include "ppsim/study/build_run.hpp"
 #include "ppsim/synthesis/interval.hpp"
 
 #include <algorithm>
@@ -74,27 +73,19 @@ ScheduleRequest request_for(const Generator& generator, const RunSpec& spec, con
   return request;
 }
 
-/// What is made of a generator: for the search, and for the run's own transfers if these are others.
-struct Made {
-  Schedule schedule;
-  std::optional<Schedule> for_run = {};
-};
-
-/// Nothing where it has another placement, refuses the request, or has no room.
-std::optional<Made> make_named(const Generator& generator, const RunSpec& spec, const Sought& sought) {
+/// Its schedule; if the run has other transfers than the search, then its rivals under its name. Nothing where it has
+/// another placement, refuses the request, or has no room.
+std::vector<Schedule> make_named(const Generator& generator, const RunSpec& spec, const Sought& sought) {
   const Schedule& plain = sought.plain.schedule();
+  const Scenario& scenario = sought.plain.scenario();
   const ScheduleRequest request = request_for(generator, spec, plain.shape());
   try {
     check_request(generator, request);
-    if (generator.place(request) != placement_of(plain)) return std::nullopt;
-    Made made{make_schedule(generator, request, sought.plain.scenario())};
-    if (!sought.runs_otherwise(spec)) return made;
-    Scenario scenario = sought.plain.scenario();
-    scenario.network.model = own_transfers(spec);
-    made.for_run = make_for_transfers(generator, request, scenario);
-    return made;
+    if (generator.place(request) != placement_of(plain)) return {};
+    if (sought.runs_otherwise(spec)) return make_with_rivals(generator, request, scenario);
+    return {make_schedule(generator, request, scenario)};
   } catch (const Error&) {
-    return std::nullopt;
+    return {};
   }
 }
 
@@ -120,29 +111,32 @@ bool NamedOrders::add(const Schedule& schedule, std::span<const StageId> placeme
 
 NamedOrders named_orders(const RunSpec& spec, const Sought& sought, const std::function<bool(Duration)>& go_on) {
   const std::vector<StageId> placement = placement_of(sought.plain.schedule());
-  std::vector<std::optional<Made>> made;
+  std::vector<std::vector<Schedule>> made(generators().size());
+  const auto make_all = [&](bool searching) {
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      check_stop();
+      if (const Generator& generator = *generators()[i]; generator.searches() == searching)
+        made[i] = make_named(generator, spec, sought);
+    }
+  };
+  make_all(false);
   NamedOrders soon;
-  for (const Generator* const generator : generators()) {
-    made.push_back(generator->searches() ? std::nullopt : make_named(*generator, spec, sought));
-    if (made.back()) add_named(sought, generator->name, made.back()->schedule, placement, soon);
-  }
+  for (std::size_t i = 0; i < made.size(); ++i)
+    if (!made[i].empty()) add_named(sought, generators()[i]->name, made[i].front(), placement, soon);
   SearchCall call{[&] { return go_on(soon.best ? soon.best->length : Duration{0}); }};
   try {
     const CallScope scope{&call};
-    for (std::size_t i = 0; i < made.size(); ++i) {
-      check_stop();
-      if (const Generator* const generator = generators()[i]; generator->searches())
-        made[i] = make_named(*generator, spec, sought);
-    }
+    make_all(true);
   } catch (const Stopped&) {
     if (!call.has_ended()) throw;
   }
   NamedOrders named;
   for (std::size_t i = 0; i < made.size(); ++i) {
-    if (!made[i]) continue;
+    if (made[i].empty()) continue;
     const std::string_view name = generators()[i]->name;
-    add_named(sought, name, made[i]->schedule, placement, named);
-    if (made[i]->for_run) add_fitting(sought, name, *made[i]->for_run, named);
+    add_named(sought, name, made[i].front(), placement, named);
+    if (sought.runs_otherwise(spec))
+      for (const Schedule& schedule : made[i]) add_fitting(sought, name, schedule, named);
   }
   return named;
 }

@@ -29,11 +29,12 @@ const Generator definition{
     .name = "v-auto",
     .placement = "v",
     .summary = "a V of two chunks per stage by search: follows costs, transfers and a memory limit",
-    .promise = "never more memory than the limit; in training, without slow copies, no step longer than that of zb-v, "
-               "hanayo, v-half and v-min where they fit (with transfers by latency whole backwards can hold less with "
-               "recomputation, and pay an overhead once); with those, up to some 1500 tasks, a higher activation limit "
-               "makes no step longer, except with an optimizer step per stage; a note if the makespan is more than "
-               "twice the proven bound; span no longer than the published ZB-V heuristic's, unless the step is shorter",
+    .promise = "never more memory than the limit; in training, without slow copies, no step longer than that of "
+               "zb-v, hanayo, v-half and v-min where they fit (but with transfers by latency whole backwards can "
+               "hold less with recomputation, and pay an overhead once); with transfers by latency, up to some 1500 "
+               "tasks, a higher activation limit makes no step longer, except with an optimizer step per stage; a "
+               "note if the makespan is more than twice the proven bound; span no longer than the published ZB-V "
+               "heuristic's, unless the step is shorter",
     .constraints = "two chunks per stage; any m >= 1; the limit holds one activation of each chunk",
     .source = "Qi et al., arXiv 2405.15362",
     .options = "activation-limit",

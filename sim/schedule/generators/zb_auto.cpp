@@ -173,11 +173,12 @@ const Generator definition{
     .name = "zb-auto",
     .placement = "loop",
     .summary = "zero bubble by search: follows costs, transfers and a memory limit",
-    .promise = "never more memory than the limit; in training, without slow copies, no step longer than that of zb-h1, "
-               "zb-h2, 1f1b and gpipe where they fit (with transfers by latency whole backwards can hold less with "
-               "recomputation, and pay an overhead once); with those, up to some 1500 tasks, a higher activation limit "
-               "makes no step longer, except with an optimizer step per stage; a note if the makespan is more than "
-               "twice the proven bound; span no longer than the published heuristic's, unless the step is shorter",
+    .promise = "never more memory than the limit; in training, without slow copies, no step longer than that of "
+               "zb-h1, zb-h2, 1f1b and gpipe where they fit (but with transfers by latency whole backwards can hold "
+               "less with recomputation, and pay an overhead once); with transfers by latency, up to some 1500 "
+               "tasks, a higher activation limit makes no step longer, except with an optimizer step per stage; a "
+               "note if the makespan is more than twice the proven bound; span no longer than the published "
+               "heuristic's, unless the step is shorter",
     .constraints = "one chunk per stage; any m >= 1; the limit holds at least one activation",
     .source = "Qi et al., arXiv 2401.10241, section 3.1",
     .options = "activation-limit",
