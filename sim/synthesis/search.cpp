@@ -11,6 +11,7 @@
 
 #include "aim.hpp"
 #include "cases.hpp"
+#include "descents.hpp"
 #include "ending.hpp"
 #include "guided.hpp"
 #include "levels.hpp"
@@ -30,15 +31,20 @@ constexpr std::size_t most_guides = 6;  // windows that are kept for samples
 constexpr std::uint64_t most_more = 3;  // doublings of the steps of cases
 constexpr std::uint64_t first_more = 2; // doublings for cases from both ends, until there are some
 constexpr std::size_t pool_size = 12;
-constexpr std::size_t samples = 16;      // orders by chance, side by side
-constexpr std::size_t wave_batches = 4;  // of them in the first round
-constexpr std::size_t near_batches = 12; // the most near orders, in a round
-constexpr std::size_t most_quiet = 6;    // in a row that bring nothing, after which no more are made near orders
-constexpr std::uint64_t near_work = 20;  // of each of them: what moves of a tabu search take as long as its tasks
-constexpr double longest_part = 0.3;     // of a step, if not all its tasks are moved
-constexpr std::size_t near_plans = 4;    // near which orders are made
-constexpr std::uint64_t aim_share = 8;   // times the steps of other cases
-constexpr std::int64_t far_ppm = 20'000; // a gap that is worth cases from both ends
+constexpr std::size_t samples = 16;         // orders by chance, side by side
+constexpr std::size_t wave_batches = 4;     // of them in the first round
+constexpr std::size_t near_batches = 12;    // the most near orders, in a round
+constexpr std::size_t most_quiet = 6;       // in a row that bring nothing, after which no more are made near orders
+constexpr std::uint64_t near_work = 20;     // of each of them: what moves of a tabu search take as long as its tasks
+constexpr double longest_part = 0.3;        // of a step, if not all its tasks are moved
+constexpr std::size_t near_plans = 4;       // near which orders are made
+constexpr std::size_t most_tasks = 10'000;  // of descents: in longer orders a short search hardly brings anything
+constexpr std::size_t most_descents = 4;    // side by side
+constexpr std::size_t most_lots = 24;       // of them, in a round
+constexpr std::size_t most_quiet_lots = 12; // in a row that bring nothing, after which there are no more
+constexpr std::uint64_t most_times = 16;    // in a lot
+constexpr std::uint64_t aim_share = 8;      // times the steps of other cases
+constexpr std::int64_t far_ppm = 20'000;    // a gap that is worth cases from both ends
 
 class Search {
 public:
@@ -367,6 +373,29 @@ private:
     }
   }
 
+  /// Descents, side by side and in lots, until those bring nothing, some times in a row. They begin with the best
+  /// orders of different lengths; after each lot the longest one begins again with the best.
+  void try_descents() {
+    for (const auto& [length, plan] : pool_) {
+      if (descents_.size() == most_descents) break;
+      if (descents_.empty() || descents_.back().plan.makespan < length)
+        descents_.push_back({plan, SplitMix64{guide_dice_.next()}});
+    }
+    const std::uint64_t affordable = options_.tabu_steps / (moves_of_descent * views_.instance.tasks());
+    const std::uint64_t times = std::clamp<std::uint64_t>(affordable / descents_.size(), 1, most_times);
+    std::size_t quiet = 0;
+    for (std::size_t lot = 0; lot < most_lots && quiet < most_quiet_lots && !done(); ++lot) {
+      const auto longest =
+          std::ranges::max_element(descents_, {}, [](const Descent& each) { return each.plan.makespan; });
+      if (longest->plan.makespan > found_.plan->makespan) longest->plan = *found_.plan;
+      const std::int64_t before = found_.plan->makespan;
+      side_by_side(descents_.size(), [&](std::size_t i) {
+        return descend(views_, descents_[i], times, found_.bound, [&](std::int64_t best) { return is_stopped(best); });
+      });
+      quiet = found_.plan->makespan < before ? 0 : quiet + 1;
+    }
+  }
+
   /// Tabu searches: of the first orders from all that were kept; then from the best ones, or near the best one, if the
   /// last round brought nothing better. Fewer where even the shortest ones take long.
   void improve_orders() {
@@ -394,7 +423,7 @@ private:
     const bool by_starts = !options_.as_run; // else how it runs does not follow from when its tasks are to start
     if (!done() && by_starts) try_waves();
     if (!done()) improve_orders();
-    if (!done() && by_starts) try_near();
+    if (!done() && by_starts) views_.instance.tasks() > most_tasks ? try_near() : try_descents();
     if (!done() && found_.plan->makespan - 1 < open_) refute(found_.plan->makespan - 1);
     if (!done()) prove_more();
     quiet_ = found_.plan->makespan < before ? 0 : quiet_ + 1;
@@ -490,6 +519,7 @@ private:
   std::optional<Waves> waves_;                             ///< from the first round on
   std::optional<std::pair<std::int64_t, Wave>> best_wave_; ///< with the makespan, ns
   bool waves_help_ = false;                                ///< in the first round
+  std::vector<Descent> descents_;                          ///< from the first round on
   std::optional<Levels> ends_;                             ///< when cases are tried
   std::uint64_t ends_eighths_ = 2;                         ///< of their steps, which it gets
   std::uint64_t ends_help_ = 0;                            ///< so many rounds until now
