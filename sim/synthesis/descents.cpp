@@ -13,7 +13,7 @@ constexpr std::uint64_t short_search = moves_of_descent - placing;
 constexpr std::size_t width_doublings = 6; // of how far starts are moved
 constexpr int widest = 2;                  // a power of two, in what the busiest stage computes for a microbatch
 constexpr std::size_t part_halvings = 5;   // of the step
-constexpr std::size_t one_of_all = 3;      // of so many moves all starts
+constexpr std::size_t one_of_all = 3;      // of so many descents moves all starts
 constexpr std::int64_t too_long = 10;      // an order longer than the plan by that part of it leads nowhere
 
 /// By the starts of the plan, some of them moved.
@@ -21,17 +21,12 @@ Guide guide_near(const Views& views, const Plan& plan, SplitMix64& dice) {
   const std::size_t direction = dice.below(2);
   Guide guide = guide_of(views, plan, direction, dice.share());
   const int width = widest - static_cast<int>(dice.below(width_doublings));
-  const double most = std::ldexp(dice.share() * static_cast<double>(views.most_microbatch_work()), width);
-  std::int64_t from = 0;
-  std::int64_t to = unlimited;
+  Moved moved{.most = std::ldexp(dice.share() * static_cast<double>(views.most_microbatch_work()), width)};
   if (dice.below(one_of_all) > 0) {
-    const auto length = static_cast<double>(plan.makespan);
-    const double part = std::ldexp(dice.share(), -static_cast<int>(dice.below(part_halvings)));
-    from = static_cast<std::int64_t>(length * ((1 + part) * dice.share() - part));
-    to = from + static_cast<std::int64_t>(length * part);
+    const double share = std::ldexp(dice.share(), -static_cast<int>(dice.below(part_halvings)));
+    limit_to_part(moved, plan.makespan, share, dice);
   }
-  for (std::int64_t& urgency : guide.urgency)
-    if (urgency >= from && urgency < to) urgency += static_cast<std::int64_t>(most * (dice.share() - 0.5));
+  move_starts(guide, moved, dice);
   return guide;
 }
 

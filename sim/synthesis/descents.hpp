@@ -1,6 +1,6 @@
 #pragma once
 // Descents: an order is changed by chance and improved, over and over, and the result kept if it is no longer: iterated
-// local search (Lourenco, Martin and Stutzle 2003).
+// local search (Lourenço, Martin and Stützle 2003).
 
 #include "ppsim/base/random.hpp"
 

@@ -276,6 +276,18 @@ Guide guide_of(const Views& views, const Plan& plan, std::size_t direction, doub
   return guide;
 }
 
+void limit_to_part(Moved& moved, std::int64_t length, double share, SplitMix64& dice) {
+  const auto whole = static_cast<double>(length);
+  moved.from = static_cast<std::int64_t>(whole * ((1 + share) * dice.share() - share));
+  moved.to = moved.from + static_cast<std::int64_t>(whole * share);
+}
+
+void move_starts(Guide& guide, const Moved& moved, SplitMix64& dice) {
+  for (std::int64_t& urgency : guide.urgency)
+    if (urgency >= moved.from && urgency < moved.to)
+      urgency += static_cast<std::int64_t>(moved.most * (dice.share() - 0.5));
+}
+
 Plan improve_in_turns(const Views& views, Plan plan) {
   constexpr std::size_t most_turns = 12;
   constexpr std::size_t most_quiet_turns = 4;

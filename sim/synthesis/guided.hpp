@@ -1,6 +1,8 @@
 #pragma once
 // Orders made task by task, each step taking what the windows of a good makespan say is most urgent.
 
+#include "ppsim/base/random.hpp"
+
 #include "windows.hpp"
 
 namespace ppsim::synthesis {
@@ -23,6 +25,18 @@ struct Guide {
 
 /// By the starts of `plan`, in either direction.
 [[nodiscard]] Guide guide_of(const Views& views, const Plan& plan, std::size_t direction, double wait);
+
+/// Starts of a view that are moved by chance.
+struct Moved {
+  double most = 0;                       ///< ns between the farthest: by up to half of it, earlier or later
+  std::int64_t from = 0, to = unlimited; ///< ns: what starts then
+};
+
+/// Those in a part of the step, of that share of its length, `length` ns.
+void limit_to_part(Moved& moved, std::int64_t length, double share, SplitMix64& dice);
+
+/// Moves the urgencies of a guide by starts.
+void move_starts(Guide& guide, const Moved& moved, SplitMix64& dice);
 
 /// The shortest of `plan` and its reruns: backwards, forwards and so on, each by the starts of the one before, up to 12
 /// and until 4 in a row are no shorter than one before.

@@ -330,8 +330,7 @@ private:
       const Plan* plan = nullptr;
       std::size_t direction = 0;
       double wait = 0;
-      double most = 0;                       ///< ns
-      std::int64_t from = 0, to = unlimited; ///< ns: what starts then is moved
+      Moved moved;
       std::uint64_t seed = 0;
     };
     std::vector<Plan> plans; // copies: the pool changes
@@ -339,24 +338,20 @@ private:
       if (plans.size() < near_plans && (plans.empty() || plans.back().makespan < length)) plans.push_back(plan);
     std::vector<Near> chosen;
     for (std::size_t i = 0; i < samples; ++i) {
-      Near& near = chosen.emplace_back(Near{.plan = &plans[guide_dice_.below(plans.size())]});
+      Near& near = chosen.emplace_back(Near{.plan = &plans[guide_dice_.below(plans.size())], .moved = {}});
       near.direction = guide_dice_.below(2);
       near.wait = guide_dice_.share();
-      near.most = guide_dice_.share() * static_cast<double>(views_.most_microbatch_work());
+      near.moved.most = guide_dice_.share() * static_cast<double>(views_.most_microbatch_work());
       near.seed = guide_dice_.next();
       if (guide_dice_.below(2) == 0) continue;
-      const auto length = static_cast<double>(near.plan->makespan);
-      const double part = longest_part * guide_dice_.share();
-      near.from = static_cast<std::int64_t>(length * ((1 + part) * guide_dice_.share() - part));
-      near.to = near.from + static_cast<std::int64_t>(length * part);
+      const double share = longest_part * guide_dice_.share();
+      limit_to_part(near.moved, near.plan->makespan, share, guide_dice_);
     }
     follow_all(samples, [&](std::size_t i) {
       const Near& near = chosen[i];
       Guide guide = guide_of(views_, *near.plan, near.direction, near.wait);
       SplitMix64 dice{near.seed};
-      for (std::int64_t& urgency : guide.urgency)
-        if (urgency >= near.from && urgency < near.to)
-          urgency += static_cast<std::int64_t>(near.most * (dice.share() - 0.5));
+      move_starts(guide, near.moved, dice);
       return guide;
     });
   }
@@ -374,7 +369,7 @@ private:
   }
 
   /// Descents, side by side and in lots, until those bring nothing, some times in a row. They begin with the best
-  /// orders of different lengths; after each lot the longest one begins again with the best.
+  /// orders of different lengths; before each lot the longest, if it is not the best order, begins again with that.
   void try_descents() {
     for (const auto& [length, plan] : pool_) {
       if (descents_.size() == most_descents) break;
@@ -394,6 +389,13 @@ private:
       });
       quiet = found_.plan->makespan < before ? 0 : quiet + 1;
     }
+  }
+
+  void try_moved_starts() {
+    if (views_.instance.tasks() > most_tasks)
+      try_near();
+    else
+      try_descents();
   }
 
   /// Tabu searches: of the first orders from all that were kept; then from the best ones, or near the best one, if the
@@ -423,7 +425,7 @@ private:
     const bool by_starts = !options_.as_run; // else how it runs does not follow from when its tasks are to start
     if (!done() && by_starts) try_waves();
     if (!done()) improve_orders();
-    if (!done() && by_starts) views_.instance.tasks() > most_tasks ? try_near() : try_descents();
+    if (!done() && by_starts) try_moved_starts();
     if (!done() && found_.plan->makespan - 1 < open_) refute(found_.plan->makespan - 1);
     if (!done()) prove_more();
     quiet_ = found_.plan->makespan < before ? 0 : quiet_ + 1;
