@@ -23,7 +23,8 @@ Guide guide_near(const Views& views, const Plan& plan, SplitMix64& dice) {
   const int width = widest - static_cast<int>(dice.below(width_doublings));
   Moved moved{.most = std::ldexp(dice.share() * static_cast<double>(views.most_microbatch_work()), width)};
   if (dice.below(one_of_all) > 0) {
-    const double share = std::ldexp(dice.share(), -static_cast<int>(dice.below(part_halvings)));
+    const auto halvings = static_cast<int>(dice.below(part_halvings)); // before the share, whatever the compiler
+    const double share = std::ldexp(dice.share(), -halvings);
     limit_to_part(moved, plan.makespan, share, dice);
   }
   move_starts(guide, moved, dice);
