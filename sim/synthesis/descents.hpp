@@ -8,18 +8,20 @@
 
 namespace ppsim::synthesis {
 
+/// How far one has come, and what its next tries do.
 struct Descent {
   Plan plan;
   SplitMix64 dice;
 };
 
-/// What each of them takes, in moves of a tabu search.
-constexpr std::uint64_t moves_of_descent = 220;
+/// Of the tabu search in a try, which take most of its time.
+constexpr std::uint64_t moves_of_try = 200;
 
-/// So many of them. Each moves the starts of the plan by chance, all or those in a part of the step, places the tasks
-/// in that order, and is a short tabu search from there. Ends early at a makespan of at most `target`, or if `ends` of
-/// the best makespan. Its part has the plan if that is shorter than before.
-[[nodiscard]] Part descend(const Views& views, Descent& descent, std::uint64_t times, std::int64_t target,
+/// Tries, one after another. Each moves starts of the plan by chance, all or those in a part of the step, places the
+/// tasks in that order, and makes a short tabu search from there; a plan that is no longer takes the place of the one
+/// before. Ends early at a makespan of at most `target`, or if `ends` of the best makespan. The result has the plan if
+/// that is shorter than at first.
+[[nodiscard]] Part descend(const Views& views, Descent& descent, std::uint64_t tries, std::int64_t target,
                            const std::function<bool(std::int64_t)>& ends);
 
 } // namespace ppsim::synthesis

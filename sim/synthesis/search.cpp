@@ -38,11 +38,11 @@ constexpr std::size_t most_quiet = 6;       // in a row that bring nothing, afte
 constexpr std::uint64_t near_work = 20;     // of each of them: what moves of a tabu search take as long as its tasks
 constexpr double longest_part = 0.3;        // of a step, if not all its tasks are moved
 constexpr std::size_t near_plans = 4;       // near which orders are made
-constexpr std::size_t most_tasks = 10'000;  // of descents: in longer orders a short search hardly brings anything
-constexpr std::size_t most_descents = 4;    // side by side
-constexpr std::size_t most_lots = 24;       // of them, in a round
+constexpr std::size_t most_tasks = 10'000;  // with descents: among more of them a short search hardly brings anything
+constexpr std::size_t descents = 4;         // side by side
+constexpr std::size_t most_lots = 24;       // in a round
 constexpr std::size_t most_quiet_lots = 12; // in a row that bring nothing, after which there are no more
-constexpr std::uint64_t most_times = 16;    // in a lot
+constexpr std::uint64_t most_tries = 16;    // of each, in a lot
 constexpr std::uint64_t aim_share = 8;      // times the steps of other cases
 constexpr std::int64_t far_ppm = 20'000;    // a gap that is worth cases from both ends
 
@@ -330,7 +330,7 @@ private:
       const Plan* plan = nullptr;
       std::size_t direction = 0;
       double wait = 0;
-      Moved moved;
+      Moved moved = {};
       std::uint64_t seed = 0;
     };
     std::vector<Plan> plans; // copies: the pool changes
@@ -338,7 +338,7 @@ private:
       if (plans.size() < near_plans && (plans.empty() || plans.back().makespan < length)) plans.push_back(plan);
     std::vector<Near> chosen;
     for (std::size_t i = 0; i < samples; ++i) {
-      Near& near = chosen.emplace_back(Near{.plan = &plans[guide_dice_.below(plans.size())], .moved = {}});
+      Near& near = chosen.emplace_back(Near{.plan = &plans[guide_dice_.below(plans.size())]});
       near.direction = guide_dice_.below(2);
       near.wait = guide_dice_.share();
       near.moved.most = guide_dice_.share() * static_cast<double>(views_.most_microbatch_work());
@@ -369,25 +369,26 @@ private:
   }
 
   /// Descents, side by side and in lots, until those bring nothing, some times in a row. They begin with the best
-  /// orders of different lengths; before each lot the longest, if it is not the best order, begins again with that.
+  /// orders of different lengths, and if those are few with the best one; after each lot the longest, if it is not the
+  /// best order, begins again with that.
   void try_descents() {
-    for (const auto& [length, plan] : pool_) {
-      if (descents_.size() == most_descents) break;
-      if (descents_.empty() || descents_.back().plan.makespan < length)
-        descents_.push_back({plan, SplitMix64{guide_dice_.next()}});
-    }
-    const std::uint64_t affordable = options_.tabu_steps / (moves_of_descent * views_.instance.tasks());
-    const std::uint64_t times = std::clamp<std::uint64_t>(affordable / descents_.size(), 1, most_times);
+    const auto begin = [this](const Plan& plan) { descents_.push_back({plan, SplitMix64{guide_dice_.next()}}); };
+    if (descents_.empty())
+      for (const auto& [length, plan] : pool_)
+        if (descents_.empty() || (descents_.size() < descents && descents_.back().plan.makespan < length)) begin(plan);
+    while (descents_.size() < descents) begin(*found_.plan);
+    const std::uint64_t affordable = options_.tabu_steps / (moves_of_try * views_.instance.tasks());
+    const std::uint64_t tries = std::clamp<std::uint64_t>(affordable / descents, 1, most_tries);
     std::size_t quiet = 0;
     for (std::size_t lot = 0; lot < most_lots && quiet < most_quiet_lots && !done(); ++lot) {
-      const auto longest =
-          std::ranges::max_element(descents_, {}, [](const Descent& each) { return each.plan.makespan; });
-      if (longest->plan.makespan > found_.plan->makespan) longest->plan = *found_.plan;
       const std::int64_t before = found_.plan->makespan;
-      side_by_side(descents_.size(), [&](std::size_t i) {
-        return descend(views_, descents_[i], times, found_.bound, [&](std::int64_t best) { return is_stopped(best); });
+      side_by_side(descents, [&](std::size_t i) {
+        return descend(views_, descents_[i], tries, found_.bound, [&](std::int64_t best) { return is_stopped(best); });
       });
       quiet = found_.plan->makespan < before ? 0 : quiet + 1;
+      const auto length = [](const Descent& each) { return each.plan.makespan; };
+      Descent& longest = *std::ranges::max_element(descents_, {}, length);
+      if (length(longest) > found_.plan->makespan) longest.plan = *found_.plan;
     }
   }
 

@@ -19,6 +19,7 @@ public:
   /// Makes up to `moves` moves by chance, to another order near by.
   void walk(std::uint64_t moves);
   [[nodiscard]] std::int64_t best() const { return best_; }
+  [[nodiscard]] std::uint64_t moves() const { return done_; } ///< made so far
   [[nodiscard]] Plan best_plan() const;
 
 private:

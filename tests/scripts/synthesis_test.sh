@@ -49,12 +49,12 @@ worst() { awk -F '|' -v class="$1" 'index($2, class) == 2 && $7 + 0 >= most {mos
 slowest() { # of the classes of that pattern, by tables.md, in whole seconds; in its column $2, else in that of all searches
   awk -F '|' -v class="$1" -v column="${2:-10}" 'NF == column + 1 && $2 ~ class && $column + 0 >= most {most = $column + 0} END {printf "%.0f", most + 0.499}' "$source_dir/tests/synthesis/tables.md"
 }
-reached=$(awk -F '|' '/^\| all / && $8 + 0 > 0 {print $8 + 0 " %"}' "$work/tables.txt")
+reached=$(awk -F '|' '/^\| all / && $8 + 0 > most {most = $8 + 0} END {printf "%.2f %%", most + 0.01}' "$work/tables.txt")
 for words in "of $(sum 4) of $(sum 3) instances are within 1 %" "and $(sum 5) are proven optimal" \
   "more (58) | $(worst 'linear, room for p or more, p <= 16') | $(slowest 'more, p <= 16') |" \
   "in loops | $(worst 'linear, room for p or more, p = '); $(worst 'linear, room for p/2'); $(worst loop) | $(slowest 'p = |p/2|loop') |" \
   "0.5 p activations | $(worst 'V, room for p'), $(worst 'V, room for 0.75'), $(worst 'V, room for 0.5') | $(slowest ' V,') |" \
-  "No order is more than $reached longer than another program's" \
+  "No order is $reached longer than another program's" \
   "$(awk -F '|' '{sum += $5} END {print sum}' "$work/goals.txt") of them get there: within $(slowest 'p = 32|<= 16|p/2|0.75|V, room for p|loop' 8) s, with 64 stages within $(slowest 'p = 64' 8) s, in a V with 0.5 p or 0.625 p within $(slowest 'V, room for 0.5' 8) s"; do
   grep -qF "$words" "$work/document.txt" || die "docs/synthesis.md does not say: $words"
 done

@@ -34,35 +34,50 @@ Plan one_by_one(const Instance& instance) {
 
 } // namespace
 
-TEST_CASE("Descents find the shortest order of a small pipeline, and never keep a longer one") {
+TEST_CASE("Descents find the shortest order of a small pipeline") {
   const Instance instance = loops();
   const Views views{instance};
-  const Plan start = one_by_one(instance);
-  const std::int64_t bound = search(instance, {}).bound;
-  Descent descent{start, SplitMix64{1}};
-  std::int64_t before = start.makespan;
-  for (int i = 0; i < 40; ++i) {
-    const Part part = descend(views, descent, 5, 0, never);
+  Descent descent{one_by_one(instance), SplitMix64{1}};
+  const Part part = descend(views, descent, 200, 0, never);
+  CHECK(part.plans.front().makespan == search(instance, {}).bound);
+}
+
+TEST_CASE("A descent never keeps a longer order, nor one that does not fit") {
+  const Instance instance = pipeline(wave(4), 8, {9, 9, 5, 4, 5}); // from most orders 200 moves do not lead to the best
+  const Views views{instance};
+  Descent descent{search(instance, {}).plan.value(), SplitMix64{1}};
+  const std::int64_t first = descent.plan.makespan;
+  std::int64_t before = first;
+  for (int i = 0; i < 60; ++i) {
+    const Part part = descend(views, descent, 1, 0, never);
     CHECK(descent.plan.makespan <= before);
     CHECK(part.plans.size() == (descent.plan.makespan < before ? 1 : 0));
     CHECK(fits(instance, descent.plan.order));
     CHECK(run(instance, descent.plan.order).value().makespan == descent.plan.makespan);
     before = descent.plan.makespan;
   }
-  INFO(start.makespan << " to " << before << ", not below " << bound);
-  CHECK(before == bound);
+  CHECK(before < first);
 }
 
-TEST_CASE("Descents with the same dice are the same, and end where that is asked for") {
+TEST_CASE("Descents with the same dice are the same with any compiler, and end where that is asked for") {
   const Instance instance = loops();
   const Views views{instance};
-  Descent one{one_by_one(instance), SplitMix64{7}};
-  Descent other = one;
-  const Part part = descend(views, one, 10, 0, never);
-  CHECK(part.steps == descend(views, other, 10, 0, never).steps);
-  CHECK(one.plan.order == other.plan.order);
-  CHECK(descend(views, one, 10, one.plan.makespan, never).steps == 0);
-  CHECK(descend(views, one, 10, 0, [](std::int64_t) { return true; }).steps == 0);
+  const Descent start{one_by_one(instance), SplitMix64{7}};
+  Descent ten = start;
+  const Part part = descend(views, ten, 10, 0, never);
+  CHECK(ten.plan.makespan == 225);
+  CHECK(part.steps == 10 * 201 * instance.tasks());
+  CHECK(descend(views, ten, 10, ten.plan.makespan, never).steps == 0);
+
+  Descent few = start;
+  std::size_t asked = 0;
+  const Part first = descend(views, few, 10, 0, [&asked](std::int64_t) { return ++asked > 4; });
+  CHECK(asked == 5);
+  CHECK(first.steps < part.steps);
+  REQUIRE(first.plans.size() == 1);
+  CHECK(first.plans.front().order == few.plan.order);
+  CHECK(first.steps + descend(views, few, 6, 0, never).steps == part.steps);
+  CHECK(few.plan.order == ten.plan.order);
 }
 
 } // namespace ppsim::test::descents_test

@@ -36,7 +36,8 @@ struct SearchOptions {
   bool proves = true; ///< looks for the best bound that it can prove; else the first one will do, and the rules are
                       ///< applied for orders only, in a fixed number of steps
   std::uint64_t tabu_steps = 20'000'000; ///< tasks times moves of each tabu search of a round; at first a quarter.
-                                         ///< Fewer searches if even 500 moves are more. Also limits descents
+                                         ///< Fewer searches if even 500 moves are more. Also limits each lot of
+                                         ///< descents, and orders near others
   std::uint64_t case_steps = 20'000'000; ///< of the cases of a round; up to 8 times as many where they bring
                                          ///< something, and orders get no shorter; 3 times as many for those
                                          ///< from both ends until there are some, unless others soon are. With a
