@@ -8,7 +8,7 @@
 
 namespace ppsim::synthesis {
 
-/// How far one has come, and what its next tries do.
+/// The best order so far, and the dice of the next tries.
 struct Descent {
   Plan plan;
   SplitMix64 dice;

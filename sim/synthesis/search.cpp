@@ -34,12 +34,11 @@ constexpr std::size_t pool_size = 12;
 constexpr std::size_t samples = 16;         // orders by chance, side by side
 constexpr std::size_t wave_batches = 4;     // of them in the first round
 constexpr std::size_t near_batches = 12;    // the most near orders, in a round
-constexpr std::size_t most_quiet = 6;       // in a row that bring nothing, after which no more are made near orders
+constexpr std::size_t most_quiet_near = 6;  // in a row that bring nothing, after which no more are made near orders
 constexpr std::uint64_t near_work = 20;     // of each of them: what moves of a tabu search take as long as its tasks
 constexpr double longest_part = 0.3;        // of a step, if not all its tasks are moved
-constexpr std::size_t near_plans = 4;       // near which orders are made
+constexpr std::size_t most_different = 4;   // orders near which others are made, and descents side by side
 constexpr std::size_t most_tasks = 10'000;  // with descents: among more of them a short search hardly brings anything
-constexpr std::size_t descents = 4;         // side by side
 constexpr std::size_t most_lots = 24;       // in a round
 constexpr std::size_t most_quiet_lots = 12; // in a row that bring nothing, after which there are no more
 constexpr std::uint64_t most_tries = 16;    // of each, in a lot
@@ -323,6 +322,25 @@ private:
     waves_help_ = found_.plan->makespan < before;
   }
 
+  /// The best orders of different lengths: copies, as the pool changes.
+  [[nodiscard]] std::vector<Plan> different_plans() const {
+    std::vector<Plan> plans;
+    for (const auto& [length, plan] : pool_)
+      if (plans.size() < most_different && (plans.empty() || plans.back().makespan < length)) plans.push_back(plan);
+    return plans;
+  }
+
+  /// Batches of orders, `most` at most, until so many in a row bring nothing.
+  template <class Batch>
+  void make_batches(std::size_t most, std::uint64_t most_quiet, Batch batch) {
+    std::uint64_t quiet = 0;
+    for (std::size_t i = 0; i < most && quiet < most_quiet && !done(); ++i) {
+      const std::int64_t before = found_.plan->makespan;
+      batch();
+      quiet = found_.plan->makespan < before ? 0 : quiet + 1;
+    }
+  }
+
   /// By the starts of one of the best orders of different lengths, each moved a little: half of the time all, else
   /// those in a part of the step.
   void sample_near() {
@@ -333,9 +351,7 @@ private:
       Moved moved = {};
       std::uint64_t seed = 0;
     };
-    std::vector<Plan> plans; // copies: the pool changes
-    for (const auto& [length, plan] : pool_)
-      if (plans.size() < near_plans && (plans.empty() || plans.back().makespan < length)) plans.push_back(plan);
+    const std::vector<Plan> plans = different_plans();
     std::vector<Near> chosen;
     for (std::size_t i = 0; i < samples; ++i) {
       Near& near = chosen.emplace_back(Near{.plan = &plans[guide_dice_.below(plans.size())]});
@@ -359,37 +375,31 @@ private:
   /// Until it brings nothing, some times in a row: but once if it takes as long as a tabu search.
   void try_near() {
     const std::uint64_t work = samples * near_work * views_.instance.tasks();
-    const std::uint64_t most = std::clamp<std::uint64_t>(options_.tabu_steps / work, 1, most_quiet);
-    std::uint64_t quiet = 0;
-    for (std::size_t batch = 0; batch < near_batches && quiet < most && !done(); ++batch) {
-      const std::int64_t before = found_.plan->makespan;
-      sample_near();
-      quiet = found_.plan->makespan < before ? 0 : quiet + 1;
-    }
+    const std::uint64_t most_quiet = std::clamp<std::uint64_t>(options_.tabu_steps / work, 1, most_quiet_near);
+    make_batches(near_batches, most_quiet, [this] { sample_near(); });
   }
 
-  /// Descents, side by side and in lots, until those bring nothing, some times in a row. They begin with the best
-  /// orders of different lengths, and if those are few with the best one; after each lot the longest, if it is not the
-  /// best order, begins again with that.
+  /// A lot of each descent, side by side. Then the longest, if it is not the best order, begins again with that.
+  void descend_all(std::uint64_t tries) {
+    side_by_side(descents_.size(), [&](std::size_t i) {
+      return descend(views_, descents_[i], tries, found_.bound, [&](std::int64_t best) { return is_stopped(best); });
+    });
+    const auto length = [](const Descent& each) { return each.plan.makespan; };
+    Descent& longest = *std::ranges::max_element(descents_, {}, length);
+    if (length(longest) > found_.plan->makespan) longest.plan = *found_.plan;
+  }
+
+  /// Descents in lots, until those bring nothing, some times in a row. They begin with the best orders of different
+  /// lengths, and if those are few with the best one.
   void try_descents() {
-    const auto begin = [this](const Plan& plan) { descents_.push_back({plan, SplitMix64{guide_dice_.next()}}); };
-    if (descents_.empty())
-      for (const auto& [length, plan] : pool_)
-        if (descents_.empty() || (descents_.size() < descents && descents_.back().plan.makespan < length)) begin(plan);
-    while (descents_.size() < descents) begin(*found_.plan);
-    const std::uint64_t affordable = options_.tabu_steps / (moves_of_try * views_.instance.tasks());
-    const std::uint64_t tries = std::clamp<std::uint64_t>(affordable / descents, 1, most_tries);
-    std::size_t quiet = 0;
-    for (std::size_t lot = 0; lot < most_lots && quiet < most_quiet_lots && !done(); ++lot) {
-      const std::int64_t before = found_.plan->makespan;
-      side_by_side(descents, [&](std::size_t i) {
-        return descend(views_, descents_[i], tries, found_.bound, [&](std::int64_t best) { return is_stopped(best); });
-      });
-      quiet = found_.plan->makespan < before ? 0 : quiet + 1;
-      const auto length = [](const Descent& each) { return each.plan.makespan; };
-      Descent& longest = *std::ranges::max_element(descents_, {}, length);
-      if (length(longest) > found_.plan->makespan) longest.plan = *found_.plan;
+    if (descents_.empty()) {
+      std::vector<Plan> plans = different_plans();
+      plans.resize(most_different, *found_.plan);
+      for (Plan& plan : plans) descents_.push_back({std::move(plan), SplitMix64{guide_dice_.next()}});
     }
+    const std::uint64_t affordable = options_.tabu_steps / (moves_of_try * views_.instance.tasks());
+    const std::uint64_t tries = std::clamp<std::uint64_t>(affordable / descents_.size(), 1, most_tries);
+    make_batches(most_lots, most_quiet_lots, [&] { descend_all(tries); });
   }
 
   void try_moved_starts() {
